@@ -1,0 +1,1 @@
+"""What two services need: contracts, ports and the runtime. Imports no service."""

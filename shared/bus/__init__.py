@@ -1,0 +1,62 @@
+"""The bus port: Kafka's contract, whatever carries it.
+
+``open_bus(url)`` chooses the adapter: ``memory:`` (this process) or ``kafka://host:port``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """Bytes on a topic. ``headers`` survive byte for byte."""
+
+    key: str
+    value: bytes
+    headers: Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """A record as received, with the position that ``commit`` needs."""
+
+    topic: str
+    partition: int
+    offset: int
+    record: Record
+
+
+class Subscription(Protocol):
+    """A member of a consumer group on one topic; an async context manager.
+
+    Order is kept per key. What was delivered and not committed is delivered again after the subscription is reopened.
+    At most one member of a group owns a partition. ``pause`` delivers nothing and loses nothing.
+    """
+
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(self, *exc: object) -> None: ...
+    async def poll(self, wait_s: float) -> Delivery | None:
+        """Next record, or None after ``wait_s``. Keep polling while paused: that is what keeps the member alive."""
+        ...
+
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
+    async def commit(self, delivery: Delivery) -> None:
+        """Commit ``delivery.offset + 1`` on its partition only."""
+        ...
+
+
+class Bus(Protocol):
+    """Publish and subscribe; an async context manager.
+
+    ``publish`` returns once the record is durable as far as the adapter goes; publishing the same event twice is
+    allowed and consumers dedupe by event id. Raises ``Fatal`` after close.
+    """
+
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(self, *exc: object) -> None: ...
+    async def publish(self, topic: str, record: Record) -> None: ...
+    def subscribe(self, topic: str, group: str) -> Subscription: ...

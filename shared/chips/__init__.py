@@ -1,0 +1,85 @@
+"""Chip sheets: what is known of each chip, as data. A new chip is a new ``<id>.toml`` here.
+
+Unknown is a value: a peak that the sheet lacks is measured by the worker's calibration or stays unknown.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from importlib.resources import files
+
+from shared.errors import ChipError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Isa:
+    """One vector instruction set of a chip, best first in the sheet.
+
+    ``cpu_flags`` are the names in ``/proc/cpuinfo`` that must all be present; ``flags`` go to the compiler.
+    """
+
+    name: str
+    vector_bits: int
+    registers: int
+    cpu_flags: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChipSheet:
+    """A chip's facts. ``None`` means unknown."""
+
+    id: str
+    title: str
+    vendor: str
+    architecture: str
+    languages: tuple[str, ...]
+    toolchain: str
+    memory_bandwidth_gb_s: float | None = None
+    peak_tflops: dict[str, float] = field(default_factory=dict)
+    cache_kib: dict[str, int] = field(default_factory=dict)
+    isas: tuple[Isa, ...] = ()
+    needs: dict[str, str] = field(default_factory=dict)
+    """Tool on PATH -> how to install it."""
+    notes: str = ""
+
+
+def known() -> tuple[str, ...]:
+    """Ids of all chip sheets, sorted."""
+    return tuple(sorted(f.name.removesuffix(".toml") for f in files(__package__).iterdir() if f.name.endswith(".toml")))
+
+
+def load(chip_id: str) -> ChipSheet:
+    """The sheet of ``chip_id``.
+
+    Raises:
+        ChipError: there is no such sheet.
+    """
+    if chip_id not in known():
+        raise ChipError(f"unknown chip `{chip_id}`", hint=f"known chips: {', '.join(known())}")
+    raw = tomllib.loads(files(__package__).joinpath(f"{chip_id}.toml").read_text(encoding="utf-8"))
+    isas = tuple(
+        Isa(
+            name=isa["name"],
+            vector_bits=isa["vector_bits"],
+            registers=isa["registers"],
+            cpu_flags=tuple(isa["cpu_flags"]),
+            flags=tuple(isa["flags"]),
+        )
+        for isa in raw.pop("isa", ())
+    )
+    raw["languages"] = tuple(raw["languages"])
+    return ChipSheet(id=chip_id, isas=isas, **raw)
+
+
+def best_isa(sheet: ChipSheet, cpu_flags: frozenset[str]) -> Isa:
+    """The first instruction set of ``sheet`` that a processor with ``cpu_flags`` has.
+
+    Raises:
+        ChipError: none fits.
+    """
+    for isa in sheet.isas:
+        if cpu_flags.issuperset(isa.cpu_flags):
+            return isa
+    raise ChipError(f"this processor has no instruction set of chip `{sheet.id}`")

@@ -1,0 +1,1 @@
+"""synthesizer_svc."""
