@@ -15,7 +15,7 @@ from shared.errors import OperatorError
 from shared.events import OperatorRef
 
 KERNELBENCH = "kernelbench"
-REQUIRED: dict[str, type[ast.ClassDef] | type[ast.FunctionDef]] = {
+REQUIRED: dict[str, type[ast.ClassDef | ast.FunctionDef]] = {
     "Model": ast.ClassDef,
     "get_inputs": ast.FunctionDef,
     "get_init_inputs": ast.FunctionDef,
