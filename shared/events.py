@@ -397,6 +397,19 @@ class NodePruned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SearchForked:
+    """From here on another policy decides. Everything before is the parent's history, copied as it was."""
+
+    search_id: str
+    parent_search_id: str
+    at_seq: int
+    policy: str
+    seed: int
+    policy_parameters: tuple[Entry, ...] = ()
+    at_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchCancelled:
     search_id: str
     reason: str
@@ -449,6 +462,7 @@ class SkillRetired:
 
 Event = (
     SearchStarted
+    | SearchForked
     | ExpansionRequested
     | CandidateProduced
     | CandidateRejected
@@ -464,6 +478,7 @@ Event = (
 
 EVENT_TYPES: tuple[type[Event], ...] = (
     SearchStarted,
+    SearchForked,
     ExpansionRequested,
     CandidateProduced,
     CandidateRejected,
