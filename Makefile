@@ -1,0 +1,53 @@
+# Every target makes .venv when it is missing. `make` lists the targets.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+OPERATOR ?= examples/operators/gelu_bias_residual.py
+RUN ?= runs/latest
+EVALUATIONS ?= 40
+
+.PHONY: help setup protos lint test test-all run replay bench golden clean
+
+help: ## list targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
+
+setup: $(STAMP) ## make .venv with the project, torch for CPUs and the development tools
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $(STAMP)
+
+protos: $(STAMP) ## regenerate protobuf code (a test fails when it is stale)
+	$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. $$(find protos -name '*.proto' | sort)
+
+lint: $(STAMP) ## ruff, mypy, import rules, protobuf rules
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/buf lint
+	$(BIN)/python tests/contract/proto_breaking.py
+
+test: $(STAMP) ## all tests but the slow ones: no broker, no GPU, under ten minutes on two cores
+	$(BIN)/python -m pytest -q -m 'not slow and not gpu and not serial' -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -m 'serial and not slow and not gpu'
+
+test-all: $(STAMP) ## the slow ones too
+	$(BIN)/python -m pytest -q -m 'not gpu'
+
+run: $(STAMP) ## search for a faster kernel of OPERATOR on this machine's CPU
+	$(BIN)/kernelevolve optimize $(OPERATOR) --evaluations $(EVALUATIONS)
+
+replay: $(STAMP) ## verify that RUN replays to the same decisions
+	$(BIN)/kernelevolve replay $(RUN)
+
+bench: $(STAMP) ## every example operator against eager and torch.compile; writes docs/results/
+	$(BIN)/python tests/bench/operators.py --evaluations 40
+
+clean: ## remove .venv, caches and runs
+	rm -rf $(VENV) runs .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
