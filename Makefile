@@ -25,13 +25,13 @@ $(STAMP): pyproject.toml constraints.txt
 protos: $(STAMP) ## regenerate protobuf code (a test fails when it is stale)
 	$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. $$(find protos -name '*.proto' | sort)
 
-lint: $(STAMP) ## ruff, mypy, import rules, protobuf rules
+lint: $(STAMP) ## ruff, mypy, import rules, protobuf rules (released.binpb is the contract not to break)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/buf lint
-	$(BIN)/python tests/contract/proto_breaking.py
+	$(BIN)/buf breaking --against protos/released.binpb
 
 test: $(STAMP) ## all tests but the slow ones: no broker, no GPU, under ten minutes on two cores
 	$(BIN)/python -m pytest -q -m 'not slow and not gpu and not serial' -n 2 --dist loadfile

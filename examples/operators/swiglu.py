@@ -1,4 +1,4 @@
-"""SwiGLU gate, ``silu(a) * b`` with ``a, b`` the two halves of the last dimension, f32[2048, 2048] -> f32[2048, 1024]."""
+"""SwiGLU gate, ``silu(a) * b`` with ``a, b`` the halves of the last dimension, f32[2048, 2048] -> f32[2048, 1024]."""
 
 import torch
 

@@ -1,0 +1,108 @@
+"""What a person watching a search wants to know, folded from its facts (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from shared.events import (
+    PPM,
+    CandidateProduced,
+    CandidateRejected,
+    EvaluationCompleted,
+    Event,
+    NodePruned,
+    Purpose,
+    SearchFinished,
+    SearchStarted,
+    Speedup,
+    Status,
+)
+
+RETRIED = (Status.NOISY, Status.INFRASTRUCTURE)
+"""Statuses the search requeues: they end an attempt, not a candidate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """State of one search as its facts tell it; ``moves`` maps candidates in flight to what they try."""
+
+    budget: int = 0
+    baseline: str = "best"
+    started_ns: int = 0
+    now_ns: int = 0
+    produced: int = 0
+    rejected: int = 0
+    pruned: int = 0
+    evaluated: int = 0
+    statuses: Mapping[str, int] = field(default_factory=dict)
+    moves: Mapping[str, str] = field(default_factory=dict)
+    best: Speedup | None = None
+    best_move: str = ""
+    final_running: bool = False
+    finished: SearchFinished | None = None
+
+    @property
+    def in_flight(self) -> int:
+        return len(self.moves)
+
+    @property
+    def eta_ns(self) -> int | None:
+        """Time left at the pace so far, or None before the first result."""
+        if not self.evaluated or not self.budget:
+            return None
+        pace = (self.now_ns - self.started_ns) / self.evaluated
+        return max(0, int(pace * (self.budget - self.evaluated)))
+
+
+def fold(progress: Progress, event: Event) -> Progress:
+    """``progress`` after one more fact."""
+    match event:
+        case SearchStarted():
+            return replace(
+                progress,
+                budget=event.budget.evaluations,
+                baseline=event.baseline,
+                started_ns=event.at_ns,
+                now_ns=event.at_ns,
+            )
+        case CandidateProduced():
+            moves = {**progress.moves, event.candidate_id: event.move.name}
+            return replace(progress, produced=progress.produced + 1, moves=moves, now_ns=event.at_ns)
+        case CandidateRejected():
+            return replace(progress, rejected=progress.rejected + 1)
+        case EvaluationCompleted():
+            return _completed(progress, event)
+        case NodePruned():
+            return replace(progress, pruned=progress.pruned + 1)
+        case SearchFinished():
+            return replace(progress, finished=event, final_running=False)
+        case _:
+            return progress
+
+
+def _completed(progress: Progress, event: EvaluationCompleted) -> Progress:
+    status = event.evaluation.status
+    if event.purpose is Purpose.FINAL:
+        return replace(progress, now_ns=event.at_ns)
+    if status in RETRIED:
+        return progress
+    move = progress.moves.get(event.candidate_id, "")
+    left = {key: value for key, value in progress.moves.items() if key != event.candidate_id}
+    counts = {**progress.statuses, status.value: progress.statuses.get(status.value, 0) + 1}
+    progress = replace(
+        progress,
+        moves=left,
+        statuses=counts,
+        evaluated=progress.evaluated + 1,
+        now_ns=max(progress.now_ns, event.at_ns),
+    )
+    speedup = event.evaluation.speedup(progress.baseline)
+    if speedup and (progress.best is None or speedup.ratio_ppm > progress.best.ratio_ppm):
+        progress = replace(progress, best=speedup, best_move=move)
+    return progress
+
+
+def ratio(ppm: int) -> str:
+    """``1_532_000`` -> ``1.53x``."""
+    return f"{ppm / PPM:.2f}x"
