@@ -15,6 +15,8 @@ class JournalEntry:
     """One consumed input and what was decided, written in one write.
 
     ``event`` and ``commands`` are encoded records (``shared.wire``); ``sent`` turns true once all commands are out.
+    ``digest`` chains the entry to the one before it (``search_svc.chain``), so that an entry altered after it was
+    written is found by reading; adapters store it as given.
     """
 
     seq: int
@@ -22,6 +24,7 @@ class JournalEntry:
     event: bytes
     commands: tuple[bytes, ...]
     sent: bool = False
+    digest: str = ""
 
 
 class Journal(Protocol):
