@@ -1,0 +1,73 @@
+"""What a dataclass looks like to a codec: each field's kind, whether it is a list, and its default (pure).
+
+Reflection happens once per class; both codecs, protobuf and JSON, walk the cached result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, dataclass, fields
+from enum import Enum, StrEnum
+from functools import cache
+from typing import Any, get_args, get_origin, get_type_hints
+
+INT64_MAX = (1 << 63) - 1
+INT64_MIN = -(1 << 63)
+IDENTITY_SUFFIXES = ("_id", "_hash")
+
+
+class Kind(Enum):
+    """What one element of a field is."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    BOOLEAN = "boolean"
+    ENUM = "enum"
+    NESTED = "nested"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One field. ``default`` is ``MISSING`` when the field is required."""
+
+    name: str
+    kind: Kind
+    repeated: bool
+    type: type
+    default: object
+
+    @property
+    def required(self) -> bool:
+        return self.default is MISSING
+
+    @property
+    def identifies(self) -> bool:
+        """A required identifier or hash: never empty, because something is looked up by it."""
+        return self.required and self.kind is Kind.TEXT and self.name.endswith(IDENTITY_SUFFIXES)
+
+
+@cache
+def fields_of(owner: type) -> tuple[Field, ...]:
+    """Fields of the dataclass ``owner`` in order.
+
+    Raises:
+        TypeError: a field's type is none of str, int, bool, StrEnum, dataclass or a tuple of one of them.
+    """
+    hints = get_type_hints(owner)
+    return tuple(_field(item.name, hints[item.name], item.default) for item in fields(owner))
+
+
+def _field(name: str, annotation: Any, default: object) -> Field:
+    repeated = get_origin(annotation) is tuple
+    element = get_args(annotation)[0] if repeated else annotation
+    return Field(name=name, kind=_kind(element), repeated=repeated, type=element, default=default)
+
+
+def _kind(element: Any) -> Kind:
+    basic = {str: Kind.TEXT, int: Kind.INTEGER, bool: Kind.BOOLEAN}.get(element)
+    if basic is not None:
+        return basic
+    if isinstance(element, type) and issubclass(element, StrEnum):
+        return Kind.ENUM
+    if isinstance(element, type) and hasattr(element, "__dataclass_fields__"):
+        return Kind.NESTED
+    raise TypeError(f"no wire form for {element!r}")
