@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
+SECOND_NS = 1_000_000_000
+
 
 class Clock(Protocol):
     """``now_ns`` is wall time since the epoch; ``monotonic_ns`` only measures spans."""

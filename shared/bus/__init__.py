@@ -1,6 +1,6 @@
 """The bus port: Kafka's contract, whatever carries it.
 
-``open_bus(url)`` chooses the adapter: ``memory:`` (this process) or ``kafka://host:port``.
+``shared.adapters.open_bus(url)`` chooses the adapter: ``memory:`` (this process) or ``kafka://host:port``.
 """
 
 from __future__ import annotations
@@ -44,8 +44,12 @@ class Subscription(Protocol):
 
     def pause(self) -> None: ...
     def resume(self) -> None: ...
-    async def commit(self, delivery: Delivery) -> None:
-        """Commit ``delivery.offset + 1`` on its partition only."""
+    async def commit(self, delivery: Delivery) -> bool:
+        """Commit ``delivery.offset + 1`` on its partition only.
+
+        False, and nothing is committed, when the partition belongs to another member by now: its owner sees the
+        record again, and dedupe by event id makes that harmless.
+        """
         ...
 
 

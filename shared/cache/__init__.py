@@ -1,6 +1,6 @@
 """The cache and lease ports. Losing what they hold loses time, never a fact.
 
-``open_cache(url)`` chooses the adapter: ``memory:`` or ``redis://…``.
+``shared.adapters.open_cache(url, clock)`` chooses the adapter: ``memory:`` or ``redis://…``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The store ports: journal, documents and blobs.
 
-``open_store(url)`` chooses the adapter: ``memory:``, ``sqlite:PATH`` or ``mongodb://…``.
+``shared.adapters.open_store(url)`` chooses the adapter: ``memory:``, ``sqlite:PATH`` or ``mongodb://…``.
 """
 
 from __future__ import annotations

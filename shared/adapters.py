@@ -1,0 +1,78 @@
+"""Choosing an adapter by URL. A driver is imported when its adapter is opened, never before.
+
+``memory:`` and ``sqlite:PATH`` need nothing beyond Python; the others name the extra that brings their driver.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from shared.bus import Bus
+from shared.cache import CacheBackend
+from shared.clock import Clock
+from shared.errors import UserError
+from shared.store import Store
+
+_EXTRAS = {"kafka": "kafka", "mongodb": "mongo", "mongodb+srv": "mongo", "redis": "redis", "rediss": "redis"}
+
+
+def open_bus(url: str) -> Bus:
+    """``memory:`` → a bus of this process. Raises ``UserError`` for anything else."""
+    scheme, _ = _split(url)
+    if scheme == "memory":
+        from shared.bus.memory import MemoryBus
+
+        return MemoryBus()
+    raise _unsupported("BUS_URL", url, ("memory:",), ("kafka",))
+
+
+def open_store(url: str) -> Store:
+    """``memory:`` or ``sqlite:PATH``, the path relative to the working directory. Raises ``UserError`` otherwise."""
+    scheme, rest = _split(url)
+    if scheme == "memory":
+        from shared.store.memory import MemoryStore
+
+        return MemoryStore()
+    if scheme == "sqlite":
+        if not rest.removeprefix("//"):
+            raise UserError("names no file", where=f"STORE_URL={url}", hint="write sqlite:PATH")
+        from shared.store.sqlite import SqliteStore
+
+        return SqliteStore(Path(rest.removeprefix("//")))
+    raise _unsupported("STORE_URL", url, ("memory:", "sqlite:PATH"), ("mongodb", "mongodb+srv"))
+
+
+def open_cache(url: str, clock: Clock) -> CacheBackend:
+    """``memory:`` → a cache of this process. Raises ``UserError`` for anything else."""
+    scheme, _ = _split(url)
+    if scheme == "memory":
+        from shared.cache.memory import MemoryCacheBackend
+
+        return MemoryCacheBackend(clock)
+    raise _unsupported("CACHE_URL", url, ("memory:",), ("redis", "rediss"))
+
+
+def redacted(url: str) -> str:
+    """``url`` without its user and password: the only form that is logged or shown."""
+    parts = urlsplit(url)
+    if "@" not in parts.netloc:
+        return url
+    return parts._replace(netloc="…@" + parts.netloc.rpartition("@")[2]).geturl()
+
+
+def _split(url: str) -> tuple[str, str]:
+    scheme, _, rest = url.partition(":")
+    return scheme.lower(), rest
+
+
+def _unsupported(variable: str, url: str, known: tuple[str, ...], planned: tuple[str, ...]) -> UserError:
+    scheme, _ = _split(url)
+    where = f"{variable}={redacted(url)}"
+    choice = f"use {' or '.join(known)}"
+    if scheme in planned:
+        extra = _EXTRAS[scheme]
+        return UserError(
+            f"the {scheme}:// adapter (extra `{extra}`) is not part of this version", where=where, hint=choice
+        )
+    return UserError(f"no adapter for scheme {scheme!r}", where=where, hint=choice)

@@ -1,0 +1,229 @@
+"""Running services: recover, consume, drain, close.
+
+``running`` starts any number of services on one event loop, for a program that embeds them. ``run`` adds signals, and
+``main`` is what a service's ``__main__`` calls. The first error of any service stops them all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from shared.bus import Subscription
+from shared.consume import ConsumeLimits, Consumer, Handler
+from shared.errors import UserError
+from shared.health import Health, Phase
+from shared.ports import Ports, open_ports
+from shared.settings import PortSettings, from_env
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+log = logging.getLogger(__name__)
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+EXIT_USER_ERROR = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscribe:
+    """``members`` loops of one group on one topic, each with one record in flight."""
+
+    topic: str
+    group: str
+    handler: Handler
+    members: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """What a service's ``build`` returns.
+
+    ``recover`` runs to its end before any service consumes; ``close`` runs after all have stopped, also after failures.
+    """
+
+    name: str
+    subscriptions: tuple[Subscribe, ...] = ()
+    recover: Callable[[], Awaitable[None]] | None = None
+    close: Callable[[], Awaitable[None]] | None = None
+
+
+class Running:
+    """Services that have been started."""
+
+    def __init__(self, health: tuple[Health, ...]) -> None:
+        self.health = health
+        """One per service, in the order given to ``running``."""
+        self.failed: asyncio.Future[NoReturn] = asyncio.get_running_loop().create_future()
+        """Awaiting it raises the first failure of a service; it is cancelled when all stopped as told."""
+        self._stop = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def ready(self) -> bool:
+        return all(health.ready for health in self.health)
+
+    async def stop(self) -> None:
+        """Drain: no new records, those in flight finish (``ConsumeLimits.drain_s``). Never raises a failure."""
+        self._stop.set()
+        for health in self.health:
+            if health.live:
+                health.phase = Phase.DRAINING
+        if self._task is None:
+            return
+        try:
+            await asyncio.wait({self._task})
+        except asyncio.CancelledError:  # told not to wait for the drain
+            self._task.cancel()
+            await asyncio.wait({self._task})
+            raise
+
+    def start(self, work: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+        """Run ``work`` until it ends or fails. Called once, by ``running``."""
+        self._task = asyncio.create_task(self._guard(work))
+
+    async def _guard(self, work: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+        try:
+            await work(self._stop)
+        except asyncio.CancelledError:
+            self.failed.cancel()
+            raise
+        except BaseException as error:  # noqa: BLE001 - handed on, whatever it is
+            failure = first_of(error)
+            for health in self.health:
+                health.phase, health.detail = Phase.FAILED, f"{type(failure).__name__}: {failure}"
+            self.failed.set_exception(failure)
+            self.failed.exception()  # looked at: whether anybody awaits it or not, ``running`` raises it
+        else:
+            for health in self.health:
+                health.phase = Phase.STOPPED
+            self.failed.cancel()
+
+
+@asynccontextmanager
+async def running(
+    services: Sequence[Service], ports: Ports, limits: ConsumeLimits | None = None
+) -> AsyncIterator[Running]:
+    """Services that have recovered and are consuming, for the length of the block.
+
+    Leaving the block drains them. A failure of a service is raised on leaving, unless the block itself raises.
+    """
+    limits = limits or ConsumeLimits()
+    handle = Running(tuple(Health(service.name) for service in services))
+    async with AsyncExitStack() as stack:
+        for service in services:
+            if service.close is not None:
+                stack.push_async_callback(service.close)
+        for service, health in zip(services, handle.health, strict=True):
+            if service.recover is not None:
+                health.phase = Phase.RECOVERING
+                await service.recover()
+        members = await _join(services, ports, stack)
+        handle.start(lambda stop: _consume(members, ports, limits, stop))
+        for health in handle.health:
+            health.phase = Phase.READY
+        try:
+            yield handle
+        finally:
+            await handle.stop()
+        if not handle.failed.cancelled():
+            await handle.failed
+
+
+async def _join(
+    services: Sequence[Service], ports: Ports, stack: AsyncExitStack
+) -> list[tuple[str, Subscription, Handler]]:
+    """Open every subscription before the first poll: a member that joins later would restart those in flight."""
+    members: list[tuple[str, Subscription, Handler]] = []
+    for service in services:
+        for subscribe in service.subscriptions:
+            for member in range(subscribe.members):
+                subscription = ports.bus.subscribe(subscribe.topic, subscribe.group)
+                await stack.enter_async_context(subscription)
+                members.append((f"{service.name}:{subscribe.topic}#{member}", subscription, subscribe.handler))
+    return members
+
+
+async def _consume(
+    members: Sequence[tuple[str, Subscription, Handler]], ports: Ports, limits: ConsumeLimits, stop: asyncio.Event
+) -> None:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(stop.wait())
+        for name, subscription, handler in members:
+            consumer = Consumer(
+                bus=ports.bus, subscription=subscription, handler=handler, clock=ports.clock, limits=limits
+            )
+            group.create_task(consumer.run(stop), name=name)
+
+
+def first_of(error: BaseException) -> BaseException:
+    """The first failure inside nested exception groups; the others are added to it as notes."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    first, *others = error.exceptions
+    failure = first_of(first)
+    for other in others:
+        failure.add_note(f"at the same time: {other!r}")
+    return failure
+
+
+async def run(
+    services: Sequence[Service], ports: Ports, stop: asyncio.Event | None = None, limits: ConsumeLimits | None = None
+) -> None:
+    """Run until ``stop``, SIGTERM or SIGINT, then drain. A second signal ends the process at once.
+
+    Raises:
+        Exception: the first failure of a service.
+    """
+    stop = stop or asyncio.Event()
+    with _signals(stop):
+        async with running(services, ports, limits) as handle:
+            told = asyncio.create_task(stop.wait())
+            either: set[asyncio.Future[Any]] = {told, handle.failed}
+            try:
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                told.cancel()
+
+
+@contextmanager
+def _signals(stop: asyncio.Event) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+
+    def drain() -> None:
+        log.info("draining; a second signal ends the process")
+        stop.set()
+        restore()
+
+    def restore() -> None:
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)
+
+    for number in SIGNALS:
+        loop.add_signal_handler(number, drain)
+    try:
+        yield
+    finally:
+        restore()
+
+
+def main(build: Callable[[Ports], Sequence[Service]], settings: PortSettings | None = None) -> int:
+    """Open the ports, build the services, run them. Returns the exit code; a ``UserError`` is one line on stderr."""
+
+    async def go() -> None:
+        async with open_ports(settings or from_env(PortSettings, os.environ)) as ports:
+            await run(build(ports), ports)
+
+    try:
+        asyncio.run(go())
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return EXIT_USER_ERROR
+    return 0

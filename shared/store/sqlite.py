@@ -1,0 +1,249 @@
+"""The store in one SQLite file; the only file of ``shared`` that imports ``sqlite3``.
+
+Write-ahead log with ``synchronous=NORMAL``: a commit is in the operating system's hands before the call returns, so
+killing the process loses nothing; a power cut may lose the last commits but never breaks the file or leaves a gap
+(https://www.sqlite.org/pragma.html#pragma_synchronous). Every call runs in one thread of its own, so the event loop
+never waits for the disk, and calls are carried out in the order they were made.
+
+Two processes may open one file: the journal's expected sequence number is the fence between them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from protos.events.v1 import envelope_pb2
+from shared import ids
+from shared.errors import Conflict, Fatal, LogError
+from shared.store import JournalEntry
+
+T = TypeVar("T")
+
+FORMAT = 1
+"""``PRAGMA user_version`` of the files written here."""
+APPLICATION_ID = 0x4B457631
+"""``PRAGMA application_id``: "KEv1"."""
+BUSY_S = 10.0
+"""How long a call waits for another process's write."""
+PAGE_ROWS = 256
+"""Rows fetched per visit to the database's thread."""
+
+_SCHEMA = f"""
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS journal (
+    stream TEXT NOT NULL, seq INTEGER NOT NULL, event_id TEXT NOT NULL, event BLOB NOT NULL,
+    commands BLOB NOT NULL, sent INTEGER NOT NULL, digest TEXT NOT NULL,
+    PRIMARY KEY (stream, seq), UNIQUE (stream, event_id)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS document (
+    collection TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (collection, key)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS blob (digest TEXT NOT NULL PRIMARY KEY, data BLOB NOT NULL);
+PRAGMA user_version = {FORMAT};
+PRAGMA application_id = {APPLICATION_ID};
+COMMIT;
+"""
+_APPEND = """
+INSERT INTO journal (stream, seq, event_id, event, commands, sent, digest)
+SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7
+WHERE (SELECT COALESCE(MAX(seq) + 1, 0) FROM journal WHERE stream = ?1) = ?2
+"""
+_READ = """
+SELECT seq, event_id, event, commands, sent, digest FROM journal WHERE stream = ? AND seq >= ? ORDER BY seq LIMIT ?
+"""
+_PUT_DOCUMENT = """
+INSERT INTO document (collection, key, value) VALUES (?, ?, ?)
+ON CONFLICT (collection, key) DO UPDATE SET value = excluded.value
+"""
+_SCAN = "SELECT key, value FROM document WHERE collection = ? AND key >= ? ORDER BY key LIMIT ?"
+
+
+class _Database:
+    """A connection and the thread it lives in."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlite")
+        self._connection: sqlite3.Connection | None = None
+
+    async def call(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run ``work`` in the database's thread. Raises ``Fatal`` when the file fails under it."""
+        if self._connection is None:
+            raise Fatal(f"{self.path} is closed")
+        connection = self._connection
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._thread, work, connection)
+        except sqlite3.IntegrityError:
+            raise
+        except sqlite3.DatabaseError as error:
+            raise Fatal(f"{self.path}: {error}") from error
+
+    async def open(self) -> None:
+        """Create or check the file. Raises ``LogError`` when it is not ours or cannot be used."""
+        loop = asyncio.get_running_loop()
+        try:
+            self._connection = await loop.run_in_executor(self._thread, _connect, self.path)
+        except (sqlite3.DatabaseError, OSError) as error:
+            raise LogError(f"cannot be opened as a store: {error}", where=str(self.path)) from error
+
+    async def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await asyncio.get_running_loop().run_in_executor(self._thread, connection.close)
+        self._thread.shutdown()
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+    try:
+        _prepare(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    (owner,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+    if tables and (owner, version) != (APPLICATION_ID, FORMAT):
+        raise LogError(f"is not a store of format {FORMAT}", where=str(path), hint="choose another path")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    if not tables:
+        connection.executescript(_SCHEMA)
+
+
+class SqliteJournal:
+    """See ``shared.store.Journal``."""
+
+    def __init__(self, database: _Database) -> None:
+        self._database = database
+
+    async def append(self, stream: str, entry: JournalEntry) -> None:
+        commands = envelope_pb2.JournalCommands(envelopes=entry.commands).SerializeToString()
+        row = (stream, entry.seq, entry.event_id, entry.event, commands, int(entry.sent), entry.digest)
+        try:
+            written = await self._database.call(lambda connection: connection.execute(_APPEND, row).rowcount)
+        except sqlite3.IntegrityError as error:
+            raise Conflict(f"{stream}: event {entry.event_id} is journalled already ({error})") from error
+        if not written:
+            raise Conflict(f"{stream}: entry {entry.seq} is not the next one of the stream")
+
+    async def read(self, stream: str, start: int = 0) -> AsyncIterator[JournalEntry]:
+        position = start
+        while rows := await self._rows(_READ, (stream, position, PAGE_ROWS)):
+            for row in rows:
+                yield _entry(*row)
+            position = rows[-1][0] + 1
+
+    async def mark_sent(self, stream: str, seq: int) -> None:
+        update = "UPDATE journal SET sent = 1 WHERE stream = ? AND seq = ?"
+        if not await self._database.call(lambda connection: connection.execute(update, (stream, seq)).rowcount):
+            raise KeyError((stream, seq))
+
+    async def streams(self) -> Sequence[str]:
+        return [row[0] for row in await self._rows("SELECT DISTINCT stream FROM journal ORDER BY stream", ())]
+
+    async def _rows(self, query: str, values: tuple[object, ...]) -> list[Any]:
+        return await self._database.call(lambda connection: connection.execute(query, values).fetchall())
+
+
+def _entry(seq: int, event_id: str, event: bytes, commands: bytes, sent: int, digest: str) -> JournalEntry:
+    return JournalEntry(
+        seq=seq,
+        event_id=event_id,
+        event=event,
+        commands=tuple(envelope_pb2.JournalCommands.FromString(commands).envelopes),
+        sent=bool(sent),
+        digest=digest,
+    )
+
+
+class SqliteDocuments:
+    """See ``shared.store.Documents``."""
+
+    def __init__(self, database: _Database) -> None:
+        self._database = database
+
+    async def put(self, collection: str, key: str, value: Mapping[str, object]) -> None:
+        row = (collection, key, json.dumps(dict(value), allow_nan=False))
+        await self._database.call(lambda connection: connection.execute(_PUT_DOCUMENT, row))
+
+    async def get(self, collection: str, key: str) -> dict[str, object] | None:
+        query = "SELECT value FROM document WHERE collection = ? AND key = ?"
+        row = await self._database.call(lambda connection: connection.execute(query, (collection, key)).fetchone())
+        return None if row is None else dict(json.loads(row[0]))
+
+    async def delete(self, collection: str, key: str) -> None:
+        query = "DELETE FROM document WHERE collection = ? AND key = ?"
+        await self._database.call(lambda connection: connection.execute(query, (collection, key)))
+
+    async def scan(self, collection: str, prefix: str = "") -> AsyncIterator[tuple[str, dict[str, object]]]:
+        position = prefix
+        while True:
+            rows = await self._page(collection, position)
+            for key, value in rows:
+                if not key.startswith(prefix):
+                    return
+                yield key, json.loads(value)
+            if len(rows) < PAGE_ROWS:
+                return
+            position = rows[-1][0] + "\x00"  # the smallest key after it
+
+    async def _page(self, collection: str, position: str) -> list[Any]:
+        page = (collection, position, PAGE_ROWS)
+        return await self._database.call(lambda connection: connection.execute(_SCAN, page).fetchall())
+
+
+class SqliteBlobs:
+    """See ``shared.store.Blobs``."""
+
+    def __init__(self, database: _Database) -> None:
+        self._database = database
+
+    async def put(self, data: bytes) -> str:
+        digest = ids.content_hash(data)
+        query = "INSERT INTO blob (digest, data) VALUES (?, ?) ON CONFLICT DO NOTHING"
+        await self._database.call(lambda connection: connection.execute(query, (digest, data)))
+        return digest
+
+    async def get(self, digest: str) -> bytes:
+        query = "SELECT data FROM blob WHERE digest = ?"
+        row = await self._database.call(lambda connection: connection.execute(query, (digest,)).fetchone())
+        if row is None:
+            raise KeyError(digest)
+        data = bytes(row[0])
+        if ids.content_hash(data) != digest:
+            raise Fatal(f"{self._database.path}: blob {digest} does not match its name")
+        return data
+
+
+class SqliteStore:
+    """See ``shared.store.Store``. Opening creates the file and its folder.
+
+    Raises:
+        LogError: on opening, when the path is not a store of this format or cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._database = _Database(path)
+        self.journal = SqliteJournal(self._database)
+        self.documents = SqliteDocuments(self._database)
+        self.blobs = SqliteBlobs(self._database)
+
+    async def __aenter__(self) -> Self:
+        await self._database.open()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._database.close()
