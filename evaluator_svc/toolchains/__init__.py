@@ -1,0 +1,53 @@
+"""The port of toolchains: one adapter per chip family turns a kernel's source into something a runner can load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from shared.errors import ChipError
+from shared.events import Entry, Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A read-only artefact. ``digest`` is the SHA-256 of its bytes; ``build_ns`` is 0 when it came from the cache."""
+
+    path: Path
+    digest: str
+    log: str
+    build_ns: int
+    sandbox: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildFailed:
+    """The candidate's fault, as data: COMPILE_ERROR, TIMEOUT or OUT_OF_MEMORY."""
+
+    status: Status
+    evidence: tuple[Entry, ...]
+    log: str = ""
+    build_ns: int = 0
+    sandbox: str = ""
+
+
+class Toolchain(Protocol):
+    """Builds untrusted sources in a box. Safe to call concurrently; equal requests give equal artefacts."""
+
+    def check(self) -> ChipError | None:
+        """None when the toolchain is usable, else an error that says how to install it."""
+        ...
+
+    def versions(self) -> tuple[Entry, ...]:
+        """What was built with, for the record of a result."""
+        ...
+
+    async def build(self, source: str, flags: Sequence[str]) -> Built | BuildFailed:
+        """Compile and link. ``flags`` come from the candidate and are checked against an allow-list."""
+        ...
+
+    async def assembly(self, source: str, flags: Sequence[str]) -> str | BuildFailed:
+        """The assembler text of the same translation unit, for diagnosis."""
+        ...

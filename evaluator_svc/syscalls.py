@@ -1,0 +1,83 @@
+"""Which system calls a box allows, compiled to seccomp programs (pure; the compiler is seccompy).
+
+The runner's filter is an allow-list: a numeric kernel needs memory, threads, clocks and its result channel, and any
+other call ends it with SIGSYS, whose record names the call. The build box runs a compiler, which forks and writes
+files, so its filter is a deny-list of what no compiler needs.
+"""
+
+from __future__ import annotations
+
+import errno
+from functools import cache
+
+import seccompy
+
+CLONE_THREAD = 0x00010000
+PR_SET_VMA = 0x53564D41
+WRITE_FLAGS = (0o1, 0o2, 0o100, 0o1000)
+"""O_WRONLY, O_RDWR, O_CREAT, O_TRUNC."""
+
+RUNNING = (
+    "read", "write", "writev", "close", "lseek", "fstat", "newfstatat", "poll", "ppoll",
+    "mmap", "munmap", "mprotect", "mremap", "madvise", "brk",
+    "futex", "set_robust_list", "rseq", "set_tid_address", "sched_yield", "sched_getaffinity", "getcpu", "membarrier",
+    "getpid", "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid", "tgkill", "rt_sigprocmask", "rt_sigreturn",
+    "sigaltstack", "exit", "exit_group", "restart_syscall", "arch_prctl",
+    "clock_gettime", "clock_getres", "gettimeofday", "time", "nanosleep", "clock_nanosleep",
+    "getrandom", "getrusage", "sysinfo", "uname", "times",
+)  # fmt: skip
+"""What a loaded kernel may call."""
+
+LOADING = ("openat", "pread64", "access", "readlink", "seccomp")
+"""Needed besides by the dynamic linker; gone once the kernel is loaded."""
+
+REFUSED = (
+    "sched_setaffinity", "sched_setscheduler", "sched_setparam", "setpriority", "mlock", "mlock2", "mlockall", "mbind",
+    "set_mempolicy", "get_mempolicy", "prctl", "prlimit64", "setrlimit", "getrlimit", "ioctl", "fcntl", "rt_sigaction",
+)  # fmt: skip
+"""Harmless to try (libraries do) and answered with EPERM: limits, placement and signal handlers stay as set."""
+
+NEVER_IN_A_BUILD = (
+    "socket", "socketpair", "connect", "bind", "listen", "accept", "accept4", "sendto", "sendmsg", "sendmmsg",
+    "ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp", "bpf", "perf_event_open", "userfaultfd",
+    "io_uring_setup", "io_uring_enter", "io_uring_register", "keyctl", "add_key", "request_key",
+    "mount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "fsopen", "fsmount", "fsconfig",
+    "unshare", "setns", "init_module", "finit_module", "delete_module", "kexec_load", "reboot", "swapon", "swapoff",
+    "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "mknod", "mknodat", "open_by_handle_at", "syslog",
+)  # fmt: skip
+
+
+@cache
+def runner_filter(*, loading: bool) -> bytes:
+    """The program for a runner; ``loading`` allows what opening a shared library takes, read-only."""
+    rules = seccompy.Filter(default=seccompy.Action.TRAP)
+    for name in RUNNING:
+        rules.allow(name)
+    for name in REFUSED:
+        rules.errno(name, errno.EPERM)
+    # glibc tries clone3 first, whose flags a filter cannot see, and falls back to clone on ENOSYS.
+    rules.errno("clone3", errno.ENOSYS)
+    rules.allow("clone", args=[(0, seccompy.CmpOp.MASKED_EQ, CLONE_THREAD, CLONE_THREAD)])
+    if loading:
+        for flag in WRITE_FLAGS:
+            rules.trap("openat", args=[(2, seccompy.CmpOp.MASKED_EQ, flag, flag)])
+        for name in LOADING:
+            rules.allow(name)
+    return rules.program
+
+
+@cache
+def build_filter() -> bytes:
+    """The program for the build box: refused calls fail with EPERM."""
+    rules = seccompy.Filter(default=seccompy.Action.ALLOW)
+    for name in NEVER_IN_A_BUILD:
+        rules.errno(name, errno.EPERM)
+    return rules.program
+
+
+def name_of(number: int) -> str:
+    """``openat`` for 257 on x86-64; ``system call N`` when unknown."""
+    try:
+        return seccompy.syscall_name(number)
+    except (KeyError, ValueError):
+        return f"system call {number}"

@@ -1,0 +1,67 @@
+"""Artefacts of builds, kept by what they were built from; safe when several processes build the same thing at once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from evaluator_svc.toolchains import Built
+
+ARTEFACT_BYTES_MAX = 64 << 20
+NAME = "kernel.so"
+RECORD = "built.json"
+
+
+class RefusedArtefact(ValueError):
+    """What the build left behind is not a regular file of bounded size."""
+
+
+def collect(path: Path) -> bytes:
+    """Read what an untrusted build produced, following no links.
+
+    Raises:
+        RefusedArtefact: missing, a link, not a regular file, empty, or larger than ``ARTEFACT_BYTES_MAX``.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise RefusedArtefact(f"the build left no library: {error.strerror}") from error
+    with os.fdopen(fd, "rb") as file:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode) or not 0 < found.st_size <= ARTEFACT_BYTES_MAX:
+            raise RefusedArtefact(f"the build left no regular file of at most {ARTEFACT_BYTES_MAX >> 20} MiB")
+        return file.read(ARTEFACT_BYTES_MAX)
+
+
+def keep(directory: Path, data: bytes, *, log: str, build_ns: int, sandbox: str) -> Built:
+    """Put an artefact into the cache directory of its key. The first of several equal builds wins."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".building-") as scratch:
+        entry = Path(scratch) / "entry"
+        entry.mkdir()
+        (entry / NAME).write_bytes(data)
+        (entry / NAME).chmod(0o444)
+        record = {"digest": hashlib.sha256(data).hexdigest(), "log": log, "sandbox": sandbox}
+        (entry / RECORD).write_text(json.dumps(record))
+        try:
+            entry.rename(directory)
+        except OSError:
+            if find(directory) is None:
+                raise
+    return Built(path=directory / NAME, digest=record["digest"], log=log, build_ns=build_ns, sandbox=sandbox)
+
+
+def find(directory: Path) -> Built | None:
+    """The kept artefact, or None when there is none or its bytes are not what they were."""
+    try:
+        record = json.loads((directory / RECORD).read_text())
+        digest = hashlib.sha256((directory / NAME).read_bytes()).hexdigest()
+    except (OSError, ValueError):
+        return None
+    if digest != record["digest"]:
+        return None
+    return Built(path=directory / NAME, digest=digest, log=record["log"], build_ns=0, sandbox=record["sandbox"])

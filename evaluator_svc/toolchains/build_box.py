@@ -1,0 +1,110 @@
+"""One compiler run in a box: no network, the compiler's own directories read-only, one writable work directory."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evaluator_svc import syscalls
+from evaluator_svc.runner.program import ABI, compiler, machine_sandbox
+from evaluator_svc.sandbox import Box, Boxed, Limits, Mount
+from shared.errors import Fatal
+
+SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/lib32", "/usr/libexec", "/usr/include")
+"""Where distributions keep a compiler, its headers and its libraries; no home, no /etc, no /usr/local."""
+LINKS = (("usr/bin", "/bin"), ("usr/lib", "/lib"), ("usr/lib64", "/lib64"))
+WORK, HEADERS = "/build", "/abi"
+TEMPORARY_BYTES = 512 << 20
+LOG_BYTES = 16 << 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildLimits:
+    """Ceilings of one build: wall and processor time (s), address space per process and size per file (bytes)."""
+
+    time_s: float = 60.0
+    memory_bytes: int = 3 << 30
+    file_bytes: int = 64 << 20
+    processes: int = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """``status`` is the exit status, None when time was up. ``log`` is what the compiler printed, cut."""
+
+    status: int | None
+    log: str
+    sandbox: str
+
+
+@dataclass(slots=True, kw_only=True)
+class BuildBox:
+    """Runs one compiler at a time. ``kill`` may be called from another thread than ``run``."""
+
+    work: Path
+    limits: BuildLimits
+    _boxed: Boxed | None = field(default=None, init=False)
+
+    def run(self, arguments: Sequence[str]) -> Finished:
+        """Run the compiler in ``work`` with ``{work}`` and ``{abi}`` in arguments replaced by paths in the box."""
+        sandbox = machine_sandbox()
+        work = Mount(source=self.work, target=WORK, writable=True)
+        headers = Mount(source=ABI, target=HEADERS)
+        box = Box(
+            mounts=(*(Mount(source=path, target=str(path)) for path in _toolchain_paths()), headers, work),
+            links=tuple((to, at) for to, at in LINKS if Path(at).is_symlink()),
+            environment={"PATH": "/usr/bin", "LC_ALL": "C", "TMPDIR": sandbox.path(work)},
+            temporary_bytes=TEMPORARY_BYTES,
+        )
+        places = {"work": sandbox.path(work), "abi": sandbox.path(headers)}
+        command = [str(compiler()), *(argument.format_map(places) for argument in arguments)]
+        told, tell = os.pipe()
+        output = os.memfd_create("ke-build-log")
+        configuration = os.memfd_create("ke-configuration")
+        try:
+            os.write(
+                configuration,
+                sandbox.confinement(box, self._limits(), syscalls.build_filter()) + struct.pack("<i", tell),
+            )
+            os.lseek(configuration, 0, os.SEEK_SET)
+            self._boxed = sandbox.start(
+                ["exec", str(configuration), "--", *command], box, fds=(configuration, tell), output=output,
+                cwd=self.work,
+            )  # fmt: skip
+            os.close(tell)
+            tell = -1
+            status = self._boxed.wait(self.limits.time_s)
+            self._boxed.kill()
+            layers = os.read(told, 4)
+            log = os.pread(output, LOG_BYTES, 0).decode("utf-8", "replace")
+        finally:
+            for fd in (told, tell, output, configuration):
+                if fd >= 0:
+                    os.close(fd)
+        if len(layers) != 4:
+            raise Fatal(f"the build box did not start: {log.strip() or status}")
+        return Finished(status=status, log=log, sandbox=sandbox.level(struct.unpack("<I", layers)[0]))
+
+    def kill(self) -> None:
+        if self._boxed is not None:
+            self._boxed.kill()
+
+    def _limits(self) -> Limits:
+        return Limits(
+            address_space=self.limits.memory_bytes,
+            cpu_s=int(self.limits.time_s) + 1,
+            file_bytes=self.limits.file_bytes,
+            processes=self.limits.processes,
+            open_files=256,
+            stack_bytes=64 << 20,
+        )
+
+
+def _toolchain_paths() -> list[Path]:
+    paths = [Path(path) for path in SYSTEM if Path(path).is_dir() and not Path(path).is_symlink()]
+    paths += [Path(at) for _, at in LINKS if Path(at).is_dir() and not Path(at).is_symlink()]
+    home = compiler().resolve().parent.parent
+    return paths if home == Path("/usr") else [*paths, home]

@@ -1,0 +1,148 @@
+"""Native kernels for x86-64: g++ in the build box, artefacts kept by content."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import platform
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from evaluator_svc.runner.program import ABI, cache_directory, compiler
+from evaluator_svc.toolchains import BuildFailed, Built, artefacts
+from evaluator_svc.toolchains.build_box import BuildBox, BuildLimits, Finished
+from evaluator_svc.toolchains.flags import refused
+from shared.errors import ChipError
+from shared.events import Entry, Status
+
+BASE_FLAGS = ("-std=c++17", "-shared", "-fPIC")
+SOURCE_BYTES_MAX = 4 << 20
+SOURCE, ASSEMBLY = "kernel.cpp", "kernel.s"
+_OUT_OF_MEMORY = re.compile(
+    r"out of memory|virtual memory exhausted|cannot allocate|bad_alloc|Killed signal", re.IGNORECASE
+)
+_ERROR = re.compile(r"(fatal )?error: |undefined reference|internal compiler error|ld returned")
+
+
+@dataclass(kw_only=True)
+class CpuToolchain:
+    """g++ for the machine it runs on. ``directory`` holds the artefacts; the default is the user's cache."""
+
+    limits: BuildLimits = field(default_factory=BuildLimits)
+    directory: Path = field(default_factory=lambda: cache_directory() / "builds")
+
+    def check(self) -> ChipError | None:
+        try:
+            compiler()
+        except ChipError as error:
+            return error
+        return None
+
+    def versions(self) -> tuple[Entry, ...]:
+        return (Entry(name="compiler", value=compiler_version()), Entry(name="processor", value=processor()[0]))
+
+    async def build(self, source: str, flags: Sequence[str]) -> Built | BuildFailed:
+        """Compile and link one translation unit.
+
+        Raises:
+            ChipError: no compiler.
+            Fatal: no box could be started.
+        """
+        problem = _unacceptable(source, flags)
+        if problem is not None:
+            return problem
+        kept = self.directory / _key(source, flags)
+        found = await asyncio.to_thread(artefacts.find, kept)
+        if found is not None:
+            return found
+        begin = time.monotonic_ns()
+        with tempfile.TemporaryDirectory(prefix="ke-build-") as work:
+            done = await self._compile(Path(work), source, [*flags, "-o", f"{{work}}/{artefacts.NAME}"])
+            took = time.monotonic_ns() - begin
+            if done.status != 0:
+                return _failed(done, took, self.limits)
+            try:
+                data = artefacts.collect(Path(work) / artefacts.NAME)
+            except artefacts.RefusedArtefact as error:
+                return _rejected(str(error), log=done.log, build_ns=took, sandbox=done.sandbox)
+        return artefacts.keep(kept, data, log=done.log, build_ns=took, sandbox=done.sandbox)
+
+    async def assembly(self, source: str, flags: Sequence[str]) -> str | BuildFailed:
+        """Compile once more with ``-S``: only for kernels worth a diagnosis; nothing is kept."""
+        problem = _unacceptable(source, flags)
+        if problem is not None:
+            return problem
+        begin = time.monotonic_ns()
+        with tempfile.TemporaryDirectory(prefix="ke-build-") as work:
+            done = await self._compile(Path(work), source, [*flags, "-S", "-o", f"{{work}}/{ASSEMBLY}"])
+            if done.status != 0:
+                return _failed(done, time.monotonic_ns() - begin, self.limits)
+            return artefacts.collect(Path(work) / ASSEMBLY).decode("utf-8", "replace")
+
+    async def _compile(self, work: Path, source: str, arguments: Sequence[str]) -> Finished:
+        (work / SOURCE).write_text(source, encoding="utf-8")
+        box = BuildBox(work=work, limits=self.limits)
+        command = [*BASE_FLAGS, "-I{abi}", *arguments, f"{{work}}/{SOURCE}"]
+        running = asyncio.ensure_future(asyncio.to_thread(box.run, command))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            box.kill()
+            await asyncio.wait([running])
+            raise
+
+
+@cache
+def compiler_version() -> str:
+    """First line of ``g++ --version``."""
+    done = subprocess.run([str(compiler()), "--version"], capture_output=True, text=True, timeout=30, check=True)
+    return done.stdout.splitlines()[0]
+
+
+@cache
+def processor() -> tuple[str, str]:
+    """Model name and feature flags: what ``-march=native`` means here."""
+    fields: dict[str, str] = {}
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        name, _, value = line.partition(":")
+        fields.setdefault(name.strip(), value.strip())
+    return fields.get("model name", platform.machine()), fields.get("flags", "")
+
+
+def _key(source: str, flags: Sequence[str]) -> str:
+    parts = (source, *BASE_FLAGS, *flags, compiler_version(), *processor(), (ABI / "ke_abi.h").read_text())
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _unacceptable(source: str, flags: Sequence[str]) -> BuildFailed | None:
+    bad = refused(flags)
+    if bad is not None:
+        return _rejected(f"flag {bad!r} is not allowed")
+    if len(source.encode()) > SOURCE_BYTES_MAX:
+        return _rejected(f"source is larger than {SOURCE_BYTES_MAX >> 20} MiB")
+    return None
+
+
+def _rejected(why: str, *, log: str = "", build_ns: int = 0, sandbox: str = "") -> BuildFailed:
+    evidence = (Entry(name="first_error", value=why),)
+    return BuildFailed(status=Status.COMPILE_ERROR, evidence=evidence, log=log, build_ns=build_ns, sandbox=sandbox)
+
+
+def _failed(done: Finished, build_ns: int, limits: BuildLimits) -> BuildFailed:
+    def failed(status: Status, name: str, value: str) -> BuildFailed:
+        return BuildFailed(status=status, evidence=(Entry(name=name, value=value),), log=done.log, build_ns=build_ns,
+                           sandbox=done.sandbox)  # fmt: skip
+
+    if done.status is None:
+        return failed(Status.TIMEOUT, "build", f"took longer than {limits.time_s:g} s")
+    if _OUT_OF_MEMORY.search(done.log):
+        return failed(Status.OUT_OF_MEMORY, "build", f"took more than {limits.memory_bytes >> 20} MiB")
+    lines = [line.strip() for line in done.log.splitlines()]
+    first = next((line for line in lines if _ERROR.search(line)), None)
+    return failed(Status.COMPILE_ERROR, "first_error", first or f"g++ ended with status {done.status}")
