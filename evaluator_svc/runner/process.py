@@ -90,6 +90,7 @@ class Runner:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="runner")
         self._buffers = Buffers(inputs, outputs, sets)
         self._sequence = 1
+        self._pid = 0
         self._boxed: Boxed | None = None
 
     @classmethod
@@ -202,9 +203,7 @@ class Runner:
             self._boxed.kill()
             raise Fatal(f"the runner did not start: {self.printed() or self._boxed.process.returncode}")
         self.sandbox = sandbox.level(ready.code)
-        self._cpu_clock = (
-            ~self._boxed.first_process() << 3 | 2
-        )  # CPUCLOCK_SCHED of another process, as in <linux/posix-timers.h>
+        self._pid = self._boxed.first_process()
         loaded, _ = self._exchange(protocol.command(calls=0, first_set=0, sequence=1), self._limits.load_s)
         self.failure = loaded if isinstance(loaded, RunFailure) else None
         if isinstance(loaded, protocol.Reply) and loaded.kind == protocol.Kind.LOAD:

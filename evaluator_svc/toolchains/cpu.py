@@ -24,9 +24,7 @@ from shared.events import Entry, Status
 BASE_FLAGS = ("-std=c++17", "-shared", "-fPIC")
 SOURCE_BYTES_MAX = 4 << 20
 SOURCE, ASSEMBLY = "kernel.cpp", "kernel.s"
-_OUT_OF_MEMORY = re.compile(
-    r"out of memory|virtual memory exhausted|cannot allocate|bad_alloc|Killed signal", re.IGNORECASE
-)
+_OUT_OF_MEMORY = re.compile(r"(?i)out of memory|memory exhausted|cannot allocate|bad_alloc|Killed signal")
 _ERROR = re.compile(r"(fatal )?error: |undefined reference|internal compiler error|ld returned")
 
 
