@@ -15,6 +15,7 @@ SOURCE_BYTES_MAX = 200_000
 FENCE_CHARS_MAX = 200
 """A longer line is no fence."""
 SIGNATURE_CHARS_MAX = 600
+RATIONALE_CHARS_MAX = 500
 LANGUAGE_TAGS = {"cpp": ("cpp", "c++", "cc", "cxx", "c")}
 
 _FENCE = re.compile(r"^[ ]{0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<tag>[^\s`]*)[^`\n]*$")
@@ -29,7 +30,10 @@ _REFUSAL = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
+    """``rationale`` is the prose outside the blocks, on one line and cut."""
+
     source: str
+    rationale: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +54,7 @@ def parse(text: str, *, language: str, entry: str = "ke_launch", truncated: bool
     text = _THINKING.sub("", text.replace("\r\n", "\n"))
     if not text.strip():
         return Unparsable(code="empty", detail="the answer has no text")
-    blocks, unclosed = _blocks(text)
+    blocks, unclosed, prose = _blocks(text)
     if truncated or unclosed:
         return Unparsable(code="truncated", detail="the answer stops before its end" if truncated else "unclosed fence")
     if not blocks:
@@ -61,31 +65,34 @@ def parse(text: str, *, language: str, entry: str = "ke_launch", truncated: bool
         return Unparsable(code="wrong_language", detail=f"blocks of {sorted({t for t, _ in blocks})}, not {language}")
     oversized = next((body for body in ours if len(body) > SOURCE_BYTES_MAX), None)
     if oversized is not None:
-        return _checked(oversized)
+        return _checked(oversized, prose)
     # Identical repeats are one block: models like to show the code again "in full".
     defining = list(dict.fromkeys(body for body in ours if _defines(body, entry)))
     if not defining:
         return Unparsable(code="no_entry", detail=f"no block defines {entry}")
     if len(defining) > 1:
         return Unparsable(code="several_blocks", detail=f"{len(defining)} different blocks define {entry}")
-    return _checked(defining[0])
+    return _checked(defining[0], prose)
 
 
-def _blocks(text: str) -> tuple[list[tuple[str, str]], bool]:
-    """``(tag, body)`` of every closed fence, and whether the last one stays open."""
+def _blocks(text: str) -> tuple[list[tuple[str, str]], bool, str]:
+    """``(tag, body)`` of every closed fence, whether the last one stays open, and the text outside."""
     blocks: list[tuple[str, str]] = []
+    outside: list[str] = []
     fence, tag, body = "", "", list[str]()
     for line in text.split("\n"):
         match = _FENCE.match(line) if len(line) <= FENCE_CHARS_MAX else None
         if not fence:
             if match:
                 fence, tag, body = match["fence"], match["tag"].lower(), []
+            else:
+                outside.append(line)
         elif match and not match["tag"] and match["fence"][0] == fence[0] and len(match["fence"]) >= len(fence):
             blocks.append((tag, "\n".join(body) + "\n"))
             fence = ""
         else:
             body.append(line)
-    return blocks, bool(fence)
+    return blocks, bool(fence), " ".join(" ".join(outside).split())[:RATIONALE_CHARS_MAX]
 
 
 def _defines(body: str, entry: str) -> bool:
@@ -102,11 +109,11 @@ def _without_blocks(text: str) -> Unparsable:
     return Unparsable(code="no_block", detail=f"prose without a fenced block: {first}")
 
 
-def _checked(source: str) -> Parsed | Unparsable:
+def _checked(source: str, prose: str) -> Parsed | Unparsable:
     size = len(source.encode("utf-8", "surrogatepass"))
     if size > SOURCE_BYTES_MAX:
         return Unparsable(code="too_long", detail=f"a source of {size} bytes, at most {SOURCE_BYTES_MAX}")
     bad = next((c for c in source if (ord(c) < 32 and c not in "\t\n") or 0xD800 <= ord(c) <= 0xDFFF), None)
     if bad is not None:
         return Unparsable(code="unreadable", detail=f"control or surrogate character U+{ord(bad):04X} in the source")
-    return Parsed(source=source)
+    return Parsed(source=source, rationale=prose)

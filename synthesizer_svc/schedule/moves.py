@@ -113,7 +113,7 @@ def _single(
     tier = tried.get((decision.key, after), FRESH)
     move = Move(
         name=name,
-        parameters=change_entries(decision, before, after),
+        parameters=change_entries(situation.kind(decision), decision, before, after),
         rationale=_rationale(parent, decision, before, after, believed, tier),
     )
     proposal = Proposal(

@@ -107,9 +107,10 @@ def changes(parent: Schedule, child: Schedule) -> tuple[tuple[str, Value], ...]:
     return tuple((key, value) for key, value in child.choices if before.get(key) != value)
 
 
-def change_entries(decision: Decision, before: Value, after: Value) -> tuple[Entry, ...]:
-    """Parameters of a one-decision move: ``group``, ``decision``, ``from`` and ``to``."""
+def change_entries(kind: str, decision: Decision, before: Value, after: Value) -> tuple[Entry, ...]:
+    """Parameters of a one-decision move: ``operator_class``, ``group``, ``decision``, ``from`` and ``to``."""
     return (
+        Entry(name="operator_class", value=kind),
         Entry(name="group", value=decision.group),
         Entry(name="decision", value=decision.name),
         Entry(name="from", value=str(before)),

@@ -114,7 +114,7 @@ def repair(situation: Situation, parent: Parent) -> Iterator[Proposal]:
             move=Move(
                 name=move_name(situation.kind(decision), decision, decision.default),
                 parameters=(
-                    *change_entries(decision, before, decision.default),
+                    *change_entries(situation.kind(decision), decision, before, decision.default),
                     Entry(name="purpose", value="repair"),
                 ),
                 rationale=f"{decision.key} {before} -> {decision.default}, the default; {standing(parent)}",

@@ -1,0 +1,151 @@
+"""What one expansion may see: blobs, documents and skills, with the memory mode applied.
+
+Every writer gets the same ``Seen``, and the ``Context`` recorded with a candidate lists exactly what is in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shared.chips import ChipSheet, Isa
+from shared.errors import OperatorError, Poison
+from shared.events import Bound, Context, Evaluation, ExpansionRequested, KernelRef, Memory, OperatorRef, SkillDistilled
+from shared.knowledge import Knowledge, KnowledgeQuery, Passage
+from shared.operators import OperatorSpec, parse
+from shared.store import Blobs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenKernel:
+    """A kernel the expansion may look at. ``schedule_json`` is None when no schedule wrote it."""
+
+    candidate_id: str
+    kernel: KernelRef
+    source: str
+    schedule_json: bytes | None = None
+    evaluation: Evaluation | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """Everything an expansion is written from."""
+
+    expansion: ExpansionRequested
+    operator: OperatorSpec
+    chip: ChipSheet
+    isa: Isa
+    parents: tuple[SeenKernel, ...]
+    siblings: tuple[SeenKernel, ...]
+    negative: tuple[SeenKernel, ...]
+    passages: tuple[Passage, ...]
+    skills: tuple[SkillDistilled, ...]
+
+    @property
+    def bound(self) -> Bound:
+        """Diagnosis of the first parent shown."""
+        evaluation = self.parents[0].evaluation if self.parents else None
+        return evaluation.diagnosis.bound if evaluation else Bound.UNKNOWN
+
+    def context(self, *, skill_ids: tuple[str, ...], prompt_hash: str = "") -> Context:
+        """The record of what was seen; ``skill_ids`` are those that bore on this candidate."""
+        return Context(
+            memory=self.expansion.memory,
+            diagnosis=self.bound,
+            sibling_ids=tuple(kernel.candidate_id for kernel in self.siblings),
+            negative_ids=tuple(kernel.candidate_id for kernel in self.negative),
+            document_ids=tuple(passage.document_id for passage in self.passages),
+            skill_ids=skill_ids,
+            prompt_hash=prompt_hash,
+        )
+
+
+async def load_operator(blobs: Blobs, ref: OperatorRef) -> OperatorSpec:
+    """The operator's text as the search froze it.
+
+    Raises:
+        Poison: its blob is unknown or is not an operator; neither mends itself.
+    """
+    try:
+        source = (await blobs.get(ref.source_hash)).decode()
+        return parse(source, name=ref.name)
+    except KeyError as error:
+        raise Poison(f"operator blob {ref.source_hash} is unknown") from error
+    except (UnicodeDecodeError, OperatorError) as error:
+        raise Poison(f"operator blob {ref.source_hash}: {error}") from error
+
+
+class Gatherer:
+    """Reads what an expansion refers to."""
+
+    def __init__(self, blobs: Blobs, knowledge: Knowledge, documents_max: int) -> None:
+        self._blobs = blobs
+        self._knowledge = knowledge
+        self._documents_max = documents_max
+
+    async def gather(
+        self, expansion: ExpansionRequested, operator: OperatorSpec, chip: ChipSheet, isa: Isa, operator_class: str
+    ) -> Seen:
+        """Everything ``expansion`` may see.
+
+        Raises:
+            Poison: a blob it names is unknown.
+        """
+        shows_parents = expansion.memory in (Memory.PARENT, Memory.PARENT_AND_SIBLINGS)
+        shows_siblings = expansion.memory in (Memory.SIBLINGS, Memory.PARENT_AND_SIBLINGS)
+        parents = (
+            await self._kernels(expansion.parents, expansion.parent_ids, expansion.parent_evaluations)
+            if shows_parents
+            else ()
+        )
+        siblings = await self._kernels(expansion.siblings, expansion.sibling_ids) if shows_siblings else ()
+        query = _query(expansion, operator, parents, operator_class)
+        return Seen(
+            expansion=expansion,
+            operator=operator,
+            chip=chip,
+            isa=isa,
+            parents=parents,
+            siblings=siblings,
+            negative=await self._kernels(expansion.negative, expansion.negative_ids),
+            passages=await self._knowledge.retrieve(query, self._documents_max) if self._documents_max else (),
+            skills=await self._knowledge.skills(query),
+        )
+
+    async def _kernels(
+        self, refs: tuple[KernelRef, ...], names: tuple[str, ...], evaluations: tuple[Evaluation, ...] = ()
+    ) -> tuple[SeenKernel, ...]:
+        seen = []
+        for position, ref in enumerate(refs):
+            seen.append(
+                SeenKernel(
+                    candidate_id=names[position] if position < len(names) else ref.kernel_id,
+                    kernel=ref,
+                    source=(await self._blob(ref.source_hash)).decode("utf-8", "replace"),
+                    schedule_json=await self._blob(ref.schedule_hash) if ref.schedule_hash else None,
+                    evaluation=evaluations[position] if position < len(evaluations) else None,
+                )
+            )
+        return tuple(seen)
+
+    async def _blob(self, digest: str) -> bytes:
+        try:
+            return await self._blobs.get(digest)
+        except KeyError as error:
+            raise Poison(f"kernel blob {digest} is unknown") from error
+
+
+def _query(
+    expansion: ExpansionRequested, operator: OperatorSpec, parents: tuple[SeenKernel, ...], operator_class: str
+) -> KnowledgeQuery:
+    evaluation = parents[0].evaluation if parents else None
+    failed = evaluation is not None and not evaluation.speedups
+    return KnowledgeQuery(
+        chip=expansion.chip,
+        language=expansion.languages[0] if expansion.languages else "",
+        operator_class=operator_class,
+        bound=evaluation.diagnosis.bound if evaluation else Bound.UNKNOWN,
+        error=evaluation.status.value if evaluation and failed else "",
+        words=" ".join(
+            [operator.ref.name.replace("_", " "), evaluation.diagnosis.summary if evaluation else ""]
+        ).strip(),
+    )

@@ -1,0 +1,50 @@
+"""The step from an operator to something that schedules can be rendered on: a port."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from shared.chips import Isa
+from shared.operators import OperatorSpec
+from synthesizer_svc.schedule.schedule import Schedule, Space
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What kernels are written for."""
+
+    language: str
+    isa: Isa
+    threads: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendered:
+    """One translation unit and the flags it must be built with."""
+
+    source: str
+    flags: tuple[str, ...]
+
+
+class Lowered(Protocol):
+    """An operator planned for a target. ``kinds`` maps a group to its operator class."""
+
+    @property
+    def space(self) -> Space: ...
+    @property
+    def kinds(self) -> Mapping[str, str]: ...
+    def render(self, schedule: Schedule) -> Rendered:
+        """The kernel under ``schedule``, which must be complete. Pure."""
+        ...
+
+
+class Lowering(Protocol):
+    async def lower(self, operator: OperatorSpec, target: Target) -> Lowered:
+        """Plan ``operator`` for ``target``.
+
+        Raises:
+            Unsupported: naming the ATen node that cannot be captured or lowered.
+        """
+        ...

@@ -1,0 +1,172 @@
+"""The schedule synthesizer: kernels from schedules, no model needed.
+
+Proposals are rendered until enough new kernels are found; a rendering equal to a known kernel is passed over. What
+was rendered once per operator is remembered, so that passing over costs a look-up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from shared import ids
+from shared.chips import Isa
+from shared.errors import Poison
+from shared.events import ExpansionRequested, KernelRef
+from shared.operators import OperatorSpec
+from shared.store import Blobs
+from synthesizer_svc.answers import Unwritten, Written
+from synthesizer_svc.gather import Seen, SeenKernel
+from synthesizer_svc.schedule.lowering import Lowered, Lowering, Rendered, Target
+from synthesizer_svc.schedule.proposal import Parent, Proposal, Situation
+from synthesizer_svc.schedule.propose import propose
+from synthesizer_svc.schedule.schedule import Schedule
+
+ENTRY = "ke_launch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A lowered operator with the ids of the kernels already rendered from it."""
+
+    lowered: Lowered
+    target: Target
+    kernel_ids: dict[Schedule, str] = field(default_factory=dict)
+
+    @property
+    def operator_class(self) -> str:
+        """Classes of the plan's groups, each once, in order: the facet knowledge is asked by."""
+        return " ".join(dict.fromkeys(self.lowered.kinds.values()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Picked:
+    proposal: Proposal
+    rendered: Rendered
+    kernel_id: str
+
+
+class ScheduleWriter:
+    """Writes kernels by choosing schedules; keeps ``operators_max`` lowered operators."""
+
+    def __init__(self, blobs: Blobs, lowering: Lowering, *, renders_max: int, operators_max: int) -> None:
+        self._blobs = blobs
+        self._lowering = lowering
+        self._renders_max = renders_max
+        self._operators_max = operators_max
+        self._prepared: OrderedDict[tuple[str, str, str, int], asyncio.Task[Prepared]] = OrderedDict()
+
+    async def prepare(self, operator: OperatorSpec, language: str, isa: Isa, threads: int) -> Prepared:
+        """The operator lowered for a target; once per target however many expansions ask.
+
+        Raises:
+            Unsupported: see ``Lowering.lower``; remembered too.
+        """
+        key = (operator.ref.source_hash, language, isa.name, threads)
+        if key not in self._prepared:
+            target = Target(language=language, isa=isa, threads=threads)
+            self._prepared[key] = asyncio.create_task(self._lower(operator, target))
+            while len(self._prepared) > self._operators_max:
+                self._prepared.popitem(last=False)
+        self._prepared.move_to_end(key)
+        # Shielded: one cancelled expansion must not take the capture away from the others waiting for it.
+        return await asyncio.shield(self._prepared[key])
+
+    async def write(
+        self, seen: Seen, prepared: Prepared, count: int, taken: frozenset[str]
+    ) -> tuple[Written | Unwritten, ...]:
+        """``count`` answers: new kernels, then "exhausted" for what could not be filled.
+
+        ``taken`` are kernel ids that other writers of this expansion have used.
+        """
+        situation = _situation(seen, prepared)
+        known = taken | frozenset(seen.expansion.known_kernel_ids)
+        picked, why = self._pick(situation, prepared, count, known)
+        answers: list[Written | Unwritten] = [await self._written(seen, prepared, pick) for pick in picked]
+        answers += [Unwritten(code="exhausted", detail=why)] * (count - len(answers))
+        return tuple(answers)
+
+    async def _lower(self, operator: OperatorSpec, target: Target) -> Prepared:
+        return Prepared(lowered=await self._lowering.lower(operator, target), target=target)
+
+    def _pick(
+        self, situation: Situation, prepared: Prepared, count: int, known: frozenset[str]
+    ) -> tuple[list[_Picked], str]:
+        """Up to ``count`` new kernels, and why there are not more."""
+        picked: list[_Picked] = []
+        used = set(known)
+        tried = renders = 0
+        for proposal in propose(situation):
+            if len(picked) == count:
+                break
+            tried += 1
+            if prepared.kernel_ids.get(proposal.schedule) in used:
+                continue
+            if renders == self._renders_max:
+                return picked, f"{renders} schedules rendered without finding enough new kernels"
+            renders += 1
+            rendered = prepared.lowered.render(proposal.schedule)
+            kernel_id = _kernel_id(prepared.target.language, rendered)
+            prepared.kernel_ids[proposal.schedule] = kernel_id
+            if kernel_id not in used:
+                used.add(kernel_id)
+                picked.append(_Picked(proposal=proposal, rendered=rendered, kernel_id=kernel_id))
+        return (
+            picked,
+            f"nothing left near {_names(situation)}: all {tried} proposals are kernels the search has already",
+        )
+
+    async def _written(self, seen: Seen, prepared: Prepared, pick: _Picked) -> Written:
+        kernel = KernelRef(
+            kernel_id=pick.kernel_id,
+            language=prepared.target.language,
+            source_hash=await self._blobs.put(pick.rendered.source.encode()),
+            flags=pick.rendered.flags,
+            entry=ENTRY,
+            schedule_hash=await self._blobs.put(pick.proposal.schedule.to_json()),
+        )
+        return Written(kernel=kernel, move=pick.proposal.move, context=seen.context(skill_ids=pick.proposal.skill_ids))
+
+
+def _kernel_id(language: str, rendered: Rendered) -> str:
+    return ids.derive(language, ids.content_hash(rendered.source.encode()), *rendered.flags, ENTRY)
+
+
+def _situation(seen: Seen, prepared: Prepared) -> Situation:
+    expansion: ExpansionRequested = seen.expansion
+    siblings = tuple(s for k in seen.siblings if (s := _schedule(k)) is not None)
+    parents = tuple(p for k in seen.parents if (p := _parent(k)) is not None)
+    return Situation(
+        space=prepared.lowered.space,
+        kinds=prepared.lowered.kinds,
+        chip=expansion.chip,
+        language=prepared.target.language,
+        seed=expansion.seed,
+        expansion_id=expansion.expansion_id,
+        parents=parents,
+        siblings=siblings,
+        negative=tuple(s for k in seen.negative if (s := _schedule(k)) is not None),
+        skills=seen.skills,
+    )
+
+
+def _parent(kernel: SeenKernel) -> Parent | None:
+    """None for a kernel that no schedule wrote: there is no neighbourhood to move in."""
+    schedule = _schedule(kernel)
+    if schedule is None:
+        return None
+    return Parent(candidate_id=kernel.candidate_id, schedule=schedule, evaluation=kernel.evaluation)
+
+
+def _schedule(kernel: SeenKernel) -> Schedule | None:
+    if kernel.schedule_json is None:
+        return None
+    try:
+        return Schedule.from_json(kernel.schedule_json)
+    except (ValueError, AttributeError, TypeError) as error:
+        raise Poison(f"schedule blob {kernel.kernel.schedule_hash} is not a schedule: {error}") from error
+
+
+def _names(situation: Situation) -> str:
+    return " and ".join(p.candidate_id for p in situation.parents) or "the drafts"

@@ -1,0 +1,115 @@
+"""synthesizer_svc: answers every expansion request with its candidates.
+
+Crash model: what was written for an expansion is stored under its id *before* anything is published, and event ids
+derive from the request. A request delivered again publishes the same events again, and consumers dedupe by id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shared import envelopes, topics, wire
+from shared.bus import Bus
+from shared.clock import Clock
+from shared.errors import Poison
+from shared.events import Envelope, ExpansionRequested
+from shared.knowledge import Knowledge
+from shared.machine import processor
+from shared.ports import Ports
+from shared.runtime import Service, Subscribe
+from shared.store import Documents
+from synthesizer_svc.expand import Expander, Fact
+from synthesizer_svc.model import Model, open_model
+from synthesizer_svc.schedule.lowering import Lowering
+from synthesizer_svc.settings import Settings
+
+NAME = "synthesizer"
+SOURCE = "/synthesizer"
+ANSWERED = "synthesizer.expansions"
+"""Collection: expansion id -> the envelopes that answer it."""
+
+
+class Synthesizer:
+    """The handler: remembers, publishes."""
+
+    def __init__(self, *, expander: Expander, documents: Documents, bus: Bus, clock: Clock) -> None:
+        self._expander, self._documents, self._bus, self._clock = expander, documents, bus, clock
+
+    async def handle(self, envelope: Envelope) -> None:
+        """Answer one request; answering it again publishes the same events.
+
+        Raises:
+            Poison: not an expansion request, or one that refers to what does not exist.
+        """
+        request = envelope.event
+        if not isinstance(request, ExpansionRequested):
+            raise Poison(f"{type(request).__name__} on {topics.SYNTHESIS_REQUESTS}")
+        for answer in await self._recall(request) or await self._write(envelope, request):
+            await self._bus.publish(envelopes.topic_of(answer.event), wire.encode(answer))
+
+    async def _recall(self, request: ExpansionRequested) -> tuple[Envelope, ...]:
+        stored = await self._documents.get(ANSWERED, request.expansion_id)
+        if stored is None:
+            return ()
+        answers = stored["envelopes"]
+        assert isinstance(answers, list)
+        return tuple(wire.from_json(answer) for answer in answers)
+
+    async def _write(self, cause: Envelope, request: ExpansionRequested) -> tuple[Envelope, ...]:
+        facts = await self._expander.expand(request)
+        answers = tuple(self._wrap(cause, fact) for fact in facts)
+        await self._documents.put(
+            ANSWERED, request.expansion_id, {"envelopes": [wire.to_json(answer) for answer in answers]}
+        )
+        return answers
+
+    def _wrap(self, cause: Envelope, fact: Fact) -> Envelope:
+        return envelopes.envelope(
+            fact,
+            cause_id=cause.id,
+            source=SOURCE,
+            clock=self._clock,
+            # The index, not the position among its type: it names the same candidate whatever the others became.
+            n=getattr(fact, "index", 0),
+            traceparent=cause.traceparent,
+        )
+
+
+def build(
+    ports: Ports,
+    settings: Settings,
+    knowledge: Knowledge,
+    *,
+    lowerings: Mapping[str, Lowering] | None = None,
+    model: Model | None = None,
+) -> Service:
+    """The service over open ports. ``lowerings`` and ``model`` stand in for the real ones.
+
+    Raises:
+        UserError: ``MODEL_URL`` names no usable model.
+    """
+    if lowerings is None:
+        from synthesizer_svc.schedule.captured import CapturedLowering
+
+        lowerings = {"cpp": CapturedLowering(capture_s=settings.limits.capture_s)}
+    expander = Expander(
+        blobs=ports.store.blobs,
+        knowledge=knowledge,
+        lowerings=lowerings,
+        model=model or open_model(settings.model.url),
+        processor=processor(),
+        clock=ports.clock,
+        settings=settings,
+    )
+    synthesizer = Synthesizer(expander=expander, documents=ports.store.documents, bus=ports.bus, clock=ports.clock)
+    return Service(
+        name=NAME,
+        subscriptions=(
+            Subscribe(
+                topic=topics.SYNTHESIS_REQUESTS,
+                group=NAME,
+                handler=synthesizer.handle,
+                members=settings.limits.members,
+            ),
+        ),
+    )
