@@ -1,0 +1,39 @@
+"""Answers questions about documents: the folders, the index and what chips' facets are, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from knowledge_svc import library, retrieve
+from knowledge_svc.documents import Document
+from knowledge_svc.index import FullTextIndex
+from knowledge_svc.retrieve import ChipFacets
+from shared import chips
+from shared.knowledge import KnowledgeQuery, Passage
+
+
+class Librarian:
+    """The documents of some folders, read once, and a full-text index over them.
+
+    Raises ``UserError`` on construction when a document is malformed.
+    """
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self.documents: tuple[Document, ...] = library.load(folders)
+        self._index = FullTextIndex(self.documents)
+
+    def retrieve(self, query: KnowledgeQuery, limit: int) -> tuple[Passage, ...]:
+        """The most relevant passages, best first, at most one per document."""
+        return retrieve.retrieve(query, chip_facets(query.chip), self.documents, self._index.search, limit)
+
+    def close(self) -> None:
+        self._index.close()
+
+
+def chip_facets(chip: str) -> ChipFacets:
+    """Facets from the chip's sheet; a chip without a sheet has none and so excludes no document."""
+    if chip not in chips.known():
+        return ChipFacets()
+    sheet = chips.load(chip)
+    return ChipFacets(vendors=tuple(sheet.vendor.split("/")), architecture=sheet.architecture)

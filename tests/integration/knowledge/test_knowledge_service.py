@@ -1,0 +1,99 @@
+"""The service on a bus: facts in, skills out, questions answered."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from knowledge_svc import service
+from knowledge_svc.settings import WITH_THE_RUN, Settings, from_env
+from shared import envelopes, topics, wire
+from shared.clock import ManualClock
+from shared.errors import UserError
+from shared.events import Bound, Event
+from shared.knowledge import KnowledgeQuery
+from shared.ports import open_ports
+from shared.runtime import running
+from shared.settings import PortSettings
+from tests.unit.knowledge_svc.builders import candidate, completed
+
+QUERY = KnowledgeQuery(chip="cpu-x86_64", language="cpp", operator_class="reduction", bound=Bound.MEMORY)
+MEMORY = PortSettings(bus_url="memory:", store_url="memory:", cache_url="memory:")
+
+
+def facts(search: str) -> list[Event]:
+    children = [f for n in range(3) for f in (
+        candidate(f"{search}-{n}", (f"{search}-a",), search=search),
+        completed(f"{search}-{n}", 1.4, search=search),
+    )]  # fmt: skip
+    return [candidate(f"{search}-a", search=search), completed(f"{search}-a", 1.0, search=search), *children]
+
+
+async def learn(settings: Settings, search: str, published: int) -> tuple[list[object], list[object]]:
+    """Run the service over one search. Returns the skills known before it and the events it published."""
+    async with open_ports(MEMORY, ManualClock(1)) as ports:
+        built, knowledge = service.build(ports, settings)
+        async with running([built], ports), ports.bus.subscribe(topics.SKILLS, "test") as skills:
+            before = await knowledge.skills(QUERY)
+            for n, fact in enumerate(facts(search)):
+                wrapped = envelopes.envelope(fact, cause_id=search, source="/test", clock=ports.clock, n=n)
+                await ports.bus.publish(topics.FACTS, wire.encode(wrapped))
+            heard = []
+            while len(heard) < published:
+                if delivery := await skills.poll(0.2):
+                    heard.append(wire.decode(delivery.record).event)
+                    await skills.commit(delivery)
+        return list(before), heard
+
+
+def test_facts_become_skills_on_their_topic_and_outlive_the_run(tmp_path: Path):
+    settings = Settings(skills_url=f"sqlite:{tmp_path / 'data' / 'skills.db'}")
+    before, heard = asyncio.run(learn(settings, "s1", 3))
+    assert before == []
+    assert [skill.revision for skill in heard] == [1, 2, 3]
+    before, heard = asyncio.run(learn(settings, "s2", 3))
+    assert [skill.revision for skill in before] == [3]
+    assert heard[-1].revision == 6
+
+
+def test_skills_stay_with_the_run_when_asked_to(tmp_path: Path):
+    settings = Settings(skills_url=WITH_THE_RUN)
+    asyncio.run(learn(settings, "s1", 3))
+    before, _ = asyncio.run(learn(settings, "s2", 3))
+    assert before == []
+
+
+def test_documents_of_the_users_folder_are_found_beside_the_corpus(tmp_path: Path):
+    (tmp_path / "mine.md").write_text(
+        '+++\nid = "guidance/zebra"\ntitle = "Zebra striping"\nconcern = "guidance"\nsummary = "S."\n+++\nWords.\n'
+    )
+
+    async def main():
+        async with open_ports(MEMORY) as ports:
+            _, knowledge = service.build(ports, Settings(user_folder=tmp_path))
+            query = KnowledgeQuery(chip="cpu-x86_64", language="cpp", words="zebra stripes")
+            passages = await knowledge.retrieve(query, 3)
+            await knowledge.close()
+            return passages
+
+    assert asyncio.run(main())[0].document_id == "guidance/zebra"
+
+
+def test_a_malformed_document_stops_the_service_with_one_clear_line(tmp_path: Path):
+    (tmp_path / "mine.md").write_text("+++\nid = 3\n+++\nWords.\n")
+
+    async def main():
+        async with open_ports(MEMORY) as ports:
+            built, _ = service.build(ports, Settings(folders=(tmp_path,)))
+            async with running([built], ports):
+                pass
+
+    with pytest.raises(UserError, match="`id` must be a string"):
+        asyncio.run(main())
+
+
+def test_settings_come_from_the_environment():
+    settings = from_env({"KNOWLEDGE_PATH": "/one:/two", "SKILLS_URL": "memory:"})
+    assert settings.folders == (Path("/one"), Path("/two"))
+    assert settings.skills_url == "memory:"
+    assert from_env({}).skills_url.startswith("sqlite:")
