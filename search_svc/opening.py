@@ -1,0 +1,43 @@
+"""What every policy leaves to the search: first drafts, repairs while nothing works, fresh blood in a stall (pure)."""
+
+from __future__ import annotations
+
+from search_svc.policies.policy import Ask, improve, reasons
+from search_svc.tree import Tree
+from shared.events import Memory
+
+STALLING_AFTER = 12
+"""Verdicts without a new best after which a clean draft is tried beside the policy's choices."""
+
+CLEAN_PERIOD = 6
+"""Expansions between two clean drafts in one stall."""
+
+
+def draft(**numbers: str | int) -> Ask:
+    """A candidate from nothing, with no memory of the others."""
+    return Ask(parent_ids=(), memory=Memory.CLEAN, reasons=reasons(**numbers))
+
+
+def asks(tree: Tree, n: int) -> tuple[Ask, ...]:
+    """Up to ``n`` expansions that take precedence over the policy's; often none."""
+    if not any(not node.pruned for node in tree.passed()):
+        return _until_something_works(tree, n)
+    if tree.root_open and tree.since_best >= STALLING_AFTER and len(tree.expansions) % CLEAN_PERIOD == 0:
+        return (draft(draft="stall", since_best=tree.since_best),)
+    return ()
+
+
+def _until_something_works(tree: Tree, n: int) -> tuple[Ask, ...]:
+    """Drafts and repairs in turn; a failed node is repaired before it is given up."""
+    broken = sorted(
+        (node for node in tree.expandable() if node.offspring.open == 0),
+        key=lambda node: (node.offspring.expansions, -node.birth),
+    )
+    chosen: list[Ask] = []
+    for turn in range(len(tree.expansions), len(tree.expansions) + n):
+        if tree.root_open and (turn % 2 == 0 or not broken):
+            chosen.append(draft(draft="nothing passes yet", drafts=len(tree.root.children)))
+        elif broken:
+            node = broken.pop(0)
+            chosen.append(improve(node, reasons(repair=node.label, repairs=node.offspring.expansions)))
+    return tuple(chosen)

@@ -1,0 +1,158 @@
+"""Owning searches: fact in, journal, commands out, so that a crash at any point loses and doubles nothing.
+
+::
+
+    seen(event.id)? -> decide -> append {seq, event, commands, sent: false}   <- ONE write
+                    -> publish the commands (same ids on every retry) -> mark sent -> the consume loop commits, last
+
+The journal is the fence between two owners of a search: the one that appends second gets ``Conflict``, drops its tree
+and reads again. Whatever is unsent when a stream is read is published again by whoever read it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from search_svc import chain, replay
+from search_svc.decide import decide
+from search_svc.settings import Settings
+from search_svc.tree import Tree
+from shared import envelopes, wire
+from shared.errors import Conflict, Fatal, Poison, ReplayDivergence, UserError
+from shared.events import Envelope, EvaluationRequested, ExpansionRequested, NodePruned, SearchFinished
+from shared.ports import Ports
+
+ECHOES = (NodePruned, SearchFinished)
+"""Our own facts, seen again on the topic: not inputs."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class Held:
+    """A search in memory: exactly what its journal says, or stale, in which case the next append conflicts."""
+
+    search_id: str
+    tree: Tree | None = None
+    length: int = 0
+    digest: str = ""
+    seen: dict[str, None] = field(default_factory=dict)
+    unsent: dict[int, tuple[Envelope, ...]] = field(default_factory=dict)
+
+
+class Owner:
+    """Handles facts of every search whose partition this process owns."""
+
+    def __init__(self, ports: Ports, settings: Settings) -> None:
+        self._journal, self._bus, self._settings = ports.store.journal, ports.bus, settings
+        self._held: OrderedDict[str, Held] = OrderedDict()
+        self._turn = asyncio.Lock()
+
+    async def on_fact(self, envelope: Envelope) -> None:
+        """Take one fact through the recipe. Returning means that it and its commands are safe.
+
+        Raises:
+            Poison: no search can use it.
+            Fatal: the journal is damaged, or other owners keep being first.
+        """
+        if isinstance(envelope.event, ECHOES):
+            return
+        search_id = str(getattr(envelope.event, "search_id", ""))
+        if not search_id:
+            raise Poison(f"{type(envelope.event).__name__} names no search")
+        async with self._turn:
+            await self._take(search_id, envelope)
+
+    async def recover(self) -> None:
+        """Flush what a crash left unsent in any stream; on a bus that died too, ask again what is outstanding."""
+        for search_id in await self._journal.streams():
+            async with self._turn:
+                held = await self._read(search_id)
+                await self._flush(held)
+                if self._settings.reissue_outstanding:
+                    await self._reissue(held)
+
+    async def _take(self, search_id: str, envelope: Envelope) -> None:
+        for _ in range(self._settings.conflicts_max):
+            held = await self._hold(search_id)
+            try:
+                if envelope.id not in held.seen:
+                    await self._record(held, envelope)
+            except Conflict:
+                log.info("search %s: another owner was first, reading again", search_id)
+                del self._held[search_id]
+                continue
+            await self._flush(held)
+            return
+        raise Fatal(f"search {search_id}: lost {self._settings.conflicts_max} races for one fact")
+
+    async def _record(self, held: Held, envelope: Envelope) -> None:
+        """Decide, and write input and decision in one entry; memory follows only what was written."""
+        try:
+            tree, commands = decide(held.tree, envelope)
+        except UserError as error:
+            raise Poison(str(error)) from error
+        packed = tuple(wire.pack(command) for command in commands)
+        entry = chain.link(held.digest, held.length, envelope.id, wire.pack(envelope), packed)
+        await self._journal.append(held.search_id, entry)
+        held.tree, held.digest = tree, entry.digest
+        held.length += 1
+        held.seen[envelope.id] = None
+        held.unsent[entry.seq] = commands
+
+    async def _flush(self, held: Held) -> None:
+        for seq, commands in list(held.unsent.items()):
+            await self._publish(commands)
+            await self._journal.mark_sent(held.search_id, seq)
+            del held.unsent[seq]
+
+    async def _publish(self, commands: tuple[Envelope, ...]) -> None:
+        for command in commands:
+            await self._bus.publish(envelopes.topic_of(command.event), wire.encode(command))
+
+    async def _hold(self, search_id: str) -> Held:
+        held = self._held.get(search_id)
+        if held is None:
+            held = self._held[search_id] = await self._read(search_id)
+        self._held.move_to_end(search_id)
+        while len(self._held) > self._settings.trees_in_memory_max:
+            self._held.popitem(last=False)
+        return held
+
+    async def _read(self, search_id: str) -> Held:
+        """The search as its journal tells it."""
+        held = Held(search_id=search_id)
+        async for entry in self._journal.read(search_id):
+            try:
+                envelope, commands = replay.decoded(entry, held.length, held.digest)
+            except ReplayDivergence as error:
+                raise Fatal(f"search {search_id}: {error}") from error
+            held.tree = replay.advance(held.tree, envelope, commands)
+            held.length, held.digest = entry.seq + 1, entry.digest
+            held.seen[entry.event_id] = None
+            if not entry.sent:
+                held.unsent[entry.seq] = commands
+        return held
+
+    async def _reissue(self, held: Held) -> None:
+        tree = held.tree
+        if tree is None or tree.finished:
+            return
+        async for entry in self._journal.read(held.search_id):
+            commands = (wire.unpack(command) for command in entry.commands)
+            await self._publish(tuple(command for command in commands if _outstanding(tree, command)))
+
+
+def _outstanding(tree: Tree, command: Envelope) -> bool:
+    """Whether ``command`` is the request, as last made, of something that has no answer."""
+    match command.event:
+        case ExpansionRequested() as request:
+            expansion = tree.expansions[request.expansion_id]
+            return bool(expansion.open) and expansion.request == request
+        case EvaluationRequested() as request:
+            return tree.in_flight.get(request.evaluation_id) == request
+        case _:
+            return False

@@ -1,0 +1,97 @@
+"""Composition of search_svc, and the ways in: submit, cancel, fork."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from search_svc import policies, replay
+from search_svc.owner import Owner
+from search_svc.settings import Settings
+from shared import envelopes, topics, wire
+from shared.errors import Conflict, UserError
+from shared.events import Entry, Envelope, SearchCancelled, SearchStarted
+from shared.ports import Ports
+from shared.runtime import Service, Subscribe
+from shared.store import JournalEntry
+
+NAME = "search"
+GROUP = "search"
+SUBMITTER = "/submitter"
+
+
+def build(ports: Ports, settings: Settings) -> Service:
+    """The service over open ``ports``."""
+    owner = Owner(ports, settings)
+    facts = Subscribe(topic=topics.FACTS, group=GROUP, handler=owner.on_fact, members=settings.members)
+    return Service(name=NAME, subscriptions=(facts,), recover=owner.recover)
+
+
+async def submit(ports: Ports, search: SearchStarted) -> Envelope:
+    """Check and publish a search; submitting the same one twice is harmless.
+
+    Raises:
+        UserError: a limit or parameter that no search can run with.
+    """
+    check(search)
+    envelope = envelopes.envelope(search, cause_id=search.search_id, source=SUBMITTER, clock=ports.clock)
+    await ports.bus.publish(topics.FACTS, wire.encode(envelope))
+    return envelope
+
+
+async def cancel(ports: Ports, search_id: str, reason: str) -> Envelope:
+    """Ask a search to end now; it finishes with outcome ``cancelled``."""
+    event = SearchCancelled(search_id=search_id, reason=reason, at_ns=ports.clock.now_ns())
+    envelope = envelopes.envelope(event, cause_id=search_id, source=SUBMITTER, clock=ports.clock)
+    await ports.bus.publish(topics.FACTS, wire.encode(envelope))
+    return envelope
+
+
+async def fork(
+    ports: Ports,
+    entries: Sequence[JournalEntry],
+    *,
+    at_seq: int,
+    search_id: str,
+    policy: str,
+    seed: int,
+    parameters: tuple[Entry, ...] = (),
+) -> Envelope:
+    """Journal the first ``at_seq`` of ``entries`` as the history of a new search and set it going.
+
+    Raises:
+        LogError: ``at_seq`` is not a position of the log.
+        UserError: a bad policy, or ``search_id`` is taken.
+    """
+    now_ns = ports.clock.now_ns()
+    prefix, envelope = replay.fork(
+        entries, at_seq=at_seq, search_id=search_id, policy=policy, seed=seed, parameters=parameters, at_ns=now_ns
+    )
+    for entry in prefix:
+        try:
+            await ports.store.journal.append(search_id, entry)
+        except Conflict as error:
+            raise UserError("is taken by another search", where=f"search {search_id}") from error
+    await ports.bus.publish(topics.FACTS, wire.encode(envelope))
+    return envelope
+
+
+def check(search: SearchStarted) -> None:
+    """Raises ``UserError``, naming what and how to mend it, for a search that could not run."""
+    policies.build(search.policy, search.policy_parameters)
+    whole = {
+        "evaluations": search.budget.evaluations,
+        "threads": search.threads,
+        "candidates per expansion": search.candidates_per_expansion,
+        "expansions in flight": search.expansions_in_flight,
+    }
+    for what, value in whole.items():
+        if value < 1:
+            raise UserError(f"{what} must be at least 1, not {value}", where="search")
+    budget = search.budget
+    if min(budget.wall_ns, budget.stall, budget.target_speedup_ppm, budget.sol_fraction_ppm) < 0:
+        raise UserError("a limit is negative", where="search", hint="0 means no limit")
+    if search.baseline not in BASELINES:
+        raise UserError(f"unknown baseline `{search.baseline}`", where="search", hint=f"one of: {', '.join(BASELINES)}")
+
+
+BASELINES = ("best", "eager", "compiled")

@@ -1,0 +1,229 @@
+"""The search tree: what is known about every candidate, as immutable values (pure).
+
+The tree is changed by ``search_svc.apply`` only and read by everybody else: policies, pruners, the final stage,
+reports. It holds nothing that cannot be folded again from the journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from shared.events import (
+    Context,
+    Entry,
+    Evaluation,
+    EvaluationRequested,
+    ExpansionRequested,
+    KernelRef,
+    Move,
+    SearchStarted,
+    Status,
+    Usage,
+)
+
+RETRYABLE = (Status.NOISY, Status.INFRASTRUCTURE)
+"""Our fault: measured again, never charged to the candidate."""
+
+NOT_THE_CANDIDATES_FAULT = (*RETRYABLE, Status.CANCELLED)
+
+UNREPAIRABLE = (*NOT_THE_CANDIDATES_FAULT, Status.PASSED, Status.CHEAT, Status.NO_CUSTOM_KERNEL)
+
+
+class Stage(StrEnum):
+    """Where a node is in its life."""
+
+    PENDING = "PENDING"
+    """Waiting for its verdict."""
+    DONE = "DONE"
+    SKIPPED = "SKIPPED"
+    """Arrived after the search had reached a limit: kept as a record, never evaluated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offspring:
+    """What came of expanding a node, or, at the root, of drafting."""
+
+    children: tuple[str, ...] = ()
+    expansions: int = 0
+    open: int = 0
+    """Expansions not answered in full."""
+    barren: int = 0
+    """Answered expansions in a row, up to now, that brought no new kernel."""
+    failures: int = 0
+    """Failed children in a row, up to now."""
+    exhausted: bool = False
+    """The synthesizer said that nothing is left to try from here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistics:
+    """What the policy has learnt about the subtree under a node; written by ``Policy.tell`` only.
+
+    Values are natural logarithms of speedups in millionths, so they have no unit of time in them.
+    """
+
+    visits: int = 0
+    passes: int = 0
+    value_micro: int = 0
+    """Sum over the passes."""
+    best_micro: int = 0
+    """Largest of the passes; meaningless while ``passes`` is 0."""
+    islands: tuple[int, ...] = ()
+    """Populations the node belongs to; its birthplace first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One candidate. ``parent_ids`` is empty for a draft and has two members for a crossover."""
+
+    candidate_id: str
+    birth: int
+    """Position in order of arrival, from 0."""
+    expansion_id: str
+    parent_ids: tuple[str, ...]
+    kernel: KernelRef
+    move: Move
+    context: Context
+    usage: Usage
+    reasons: tuple[Entry, ...]
+    """The numbers its parent was chosen by."""
+    stage: Stage
+    attempt: int = 0
+    """Search evaluations requested."""
+    evaluation: Evaluation | None = None
+    score_ppm: int = 0
+    """Speedup over the search's baseline; 0 for anything that did not pass."""
+    final: Evaluation | None = None
+    """The re-measurement in the final stage, if there was one."""
+    offspring: Offspring = Offspring()
+    pruned: str = ""
+    """The rule that closed the node, or empty."""
+    statistics: Statistics = Statistics()
+
+    @property
+    def passed(self) -> bool:
+        return self.stage is Stage.DONE and self.evaluation is not None and self.evaluation.status is Status.PASSED
+
+    @property
+    def failed(self) -> bool:
+        """The verdict is against the kernel itself."""
+        if self.stage is not Stage.DONE or self.evaluation is None:
+            return False
+        return self.evaluation.status is not Status.PASSED and self.evaluation.status not in NOT_THE_CANDIDATES_FAULT
+
+    @property
+    def repairable(self) -> bool:
+        return self.failed and self.evaluation is not None and self.evaluation.status not in UNREPAIRABLE
+
+    @property
+    def label(self) -> str:
+        """Its status, or its stage while it has none."""
+        return self.evaluation.status.value if self.stage is Stage.DONE and self.evaluation else self.stage.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expansion:
+    """One request to the synthesizer and what has come back so far."""
+
+    request: ExpansionRequested
+    open: tuple[int, ...]
+    """Indices not answered yet."""
+    fresh: int = 0
+    """New kernels it brought."""
+    codes: tuple[str, ...] = ()
+    """Why the other indices brought none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinalTry:
+    """One would-be winner under re-measurement; ``evaluation`` is None until its verdict."""
+
+    candidate_id: str
+    evaluation_id: str
+    attempt: int
+    evaluation: Evaluation | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """A search so far. Mappings are never changed in place and keep order of arrival."""
+
+    search: SearchStarted
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+    expansions: Mapping[str, Expansion] = field(default_factory=dict)
+    in_flight: Mapping[str, EvaluationRequested] = field(default_factory=dict)
+    """Requested evaluations without a verdict, by evaluation id."""
+    kernels: Mapping[str, str] = field(default_factory=dict)
+    """Kernel id to the candidate that brought it first."""
+    root: Offspring = Offspring()
+    charged: int = 0
+    """Candidates sent to evaluation; what the budget counts."""
+    duplicates: int = 0
+    rejected: int = 0
+    ignored: int = 0
+    """Facts that answered nothing outstanding: late, repeated or foreign."""
+    best_id: str = ""
+    since_best: int = 0
+    """Verdicts since the best changed."""
+    barren_row: int = 0
+    """Answered expansions in a row without a new kernel, over the whole tree."""
+    failed_expansions_row: int = 0
+    infrastructure_row: int = 0
+    """Candidates in a row that no attempt could measure."""
+    synthesis_failure: tuple[str, str] = ("", "")
+    """Code and detail of the last ExpansionFailed."""
+    now_ns: int = 0
+    """Latest time recorded in a fact."""
+    verdicts: tuple[str, ...] = ()
+    """Candidates in the order their verdicts came; what the policy has been told."""
+    limit: str = ""
+    """Which limit was reached; once set, nothing new is started."""
+    finals: tuple[FinalTry, ...] = ()
+    outcome: str = ""
+    """Set by SearchFinished."""
+    reason: str = ""
+    winner_id: str = ""
+
+    @property
+    def finished(self) -> bool:
+        return bool(self.outcome)
+
+    @property
+    def best(self) -> Node | None:
+        return self.nodes.get(self.best_id)
+
+    @property
+    def open_slots(self) -> int:
+        """Candidates asked of the synthesizer and not answered."""
+        return sum(len(expansion.open) for expansion in self.expansions.values())
+
+    @property
+    def pending(self) -> int:
+        """Candidates waiting for their verdict."""
+        return sum(node.stage is Stage.PENDING for node in self.nodes.values())
+
+    @property
+    def remaining(self) -> int:
+        """Evaluations that may still be started, less what open expansions may yet claim."""
+        return self.search.budget.evaluations - self.charged - self.open_slots
+
+    def passed(self) -> Iterator[Node]:
+        """Passed nodes in order of arrival."""
+        return (node for node in self.nodes.values() if node.passed)
+
+    def expandable(self) -> Iterator[Node]:
+        """Nodes an expansion may start from, in order of arrival; the root, for drafts, is ``root_open``."""
+        return (node for node in self.nodes.values() if not node.pruned and (node.passed or node.repairable))
+
+    @property
+    def root_open(self) -> bool:
+        """Whether another draft may be asked for."""
+        return not self.root.exhausted
+
+    def lineage(self, candidate_id: str) -> Iterator[Node]:
+        """The node and its ancestors through first parents, nearest first."""
+        while node := self.nodes.get(candidate_id):
+            yield node
+            candidate_id = node.parent_ids[0] if node.parent_ids else ""
