@@ -28,8 +28,8 @@ PRIOR_FITS = (-0.05, 0.10)
 PRIOR_ANY = (-0.02, 0.08)
 PRIOR_MISFIT = (0.02, 0.06)
 """A decision for another bottleneck mostly does nothing; still tried, later."""
-JUMP_COST = 0.015
-"""Added to the mean per step beyond the neighbour, in log-ratio: small steps first."""
+JUMP_COST = 0.04
+"""Added to the mean, in log-ratio, per doubling of the distance to the parent's value: small steps first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ def prior(decision: Decision, bound: Bound, steps: int) -> Belief:
         mean, sigma = PRIOR_ANY
     else:
         mean, sigma = PRIOR_FITS if bound in decision.pays_when else PRIOR_MISFIT
-    return Belief(mean=mean + JUMP_COST * (steps - 1), sigma=sigma)
+    return Belief(mean=mean + JUMP_COST * math.log2(steps), sigma=sigma)
 
 
 def from_skill(skill: SkillDistilled, *, here: bool) -> Belief:
