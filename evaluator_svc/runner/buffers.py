@@ -18,6 +18,7 @@ class Buffers:
     """``inputs_fd`` opens the input file read-only and sealed, so that a runner can never map it writable."""
 
     def __init__(self, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], sets: int) -> None:
+        self.inputs, self.outputs, self.sets = tuple(inputs), tuple(outputs), sets
         self.layout: Layout = plan(inputs, outputs, sets)
         writable = os.memfd_create("ke-inputs", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         self._inputs = _map(writable, self.layout.inputs_bytes)

@@ -29,6 +29,7 @@ STACK_REACH = 1 << 20
 """A fault this close to the stack pointer is a stack overflow; bytes."""
 NULL_REACH = 1 << 16
 """Addresses below are offsets from a null pointer; Linux maps nothing there (``vm.mmap_min_addr``)."""
+SPOKE = "spoke on the result channel"
 KILLED = 128 + signal.SIGKILL
 
 
@@ -52,7 +53,9 @@ def classify(report: Report, exit_status: int | None, layout: Layout) -> RunFail
     Precedence: a refused system call, then memory, then the signal, then a plain exit.
     """
     if report.kind == Kind.SIGNAL and report.signal == signal.SIGSYS:
-        return failure(Status.CHEAT, forbidden=syscalls.name_of(report.syscall), argument=report.text)
+        return failure(Status.CHEAT, forbidden=syscalls.describe(report.syscall), argument=report.text)
+    if exit_status == 128 + signal.SIGSYS:  # signals were blocked, as posix_spawn does before it clones
+        return failure(Status.CHEAT, forbidden="a system call")
     if report.kind == Kind.CHANNEL or exit_status is None:
         return failure(Status.CHEAT, channel="closed the result channel")
     if report.refused and (report.kind != Kind.NONE or exit_status > 128):

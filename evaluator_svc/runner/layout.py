@@ -49,13 +49,13 @@ class Layout:
         return next(r for r in self.regions if (r.set_, r.index, r.output) == (set_, index, output))
 
     def where(self, offset: int) -> str:
-        """Describe an offset into the span, for evidence: ``4 bytes past the end of output 0``."""
+        """Describe an offset into the span, for evidence: ``byte 0 past the end of output 0``."""
         for r in self.regions:
             begin, end = r.at + r.data, r.at + r.data + r.nbytes
             if begin <= offset < end:
                 return f"byte {offset - begin} of {r.name}"
             if end <= offset < r.at + r.size + PAGE:
-                return f"{offset - end} bytes past the end of {r.name}"
+                return f"byte {offset - end} past the end of {r.name}"
             if r.at - PAGE <= offset < begin:
                 return f"{begin - offset} bytes before the start of {r.name}"
         return "between buffers"

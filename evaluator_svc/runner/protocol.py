@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from evaluator_svc.runner.layout import Layout
+from evaluator_svc.runner.buffers import Buffers
 from evaluator_svc.sandbox import text
 from evaluator_svc.tensors import TensorSpec
 
@@ -83,18 +83,15 @@ def configuration(
     library: str,
     fds: Sequence[int],
     cpus: Sequence[int],
-    inputs: Sequence[TensorSpec],
-    outputs: Sequence[TensorSpec],
-    sets: int,
-    layout: Layout,
+    buffers: Buffers,
 ) -> bytes:
     """Everything ``prepare`` of the runner program reads. ``fds``: report, inputs, outputs, command, reply."""
     packed = confinement + text(loaded_filter) + text(library.encode()) + struct.pack("<5i", *fds)
-    packed += struct.pack("<3I", sets, len(inputs), len(outputs))
+    packed += struct.pack("<3I", buffers.sets, len(buffers.inputs), len(buffers.outputs))
     packed += struct.pack(f"<I{len(cpus)}I", len(cpus), *cpus)
-    packed += struct.pack("<Q", layout.span)
-    packed += b"".join(_tensor(spec) for spec in (*inputs, *outputs))
-    return packed + b"".join(struct.pack("<4Q", r.in_file, r.at, r.size, r.data) for r in layout.regions)
+    packed += struct.pack("<Q", buffers.layout.span)
+    packed += b"".join(_tensor(spec) for spec in (*buffers.inputs, *buffers.outputs))
+    return packed + b"".join(struct.pack("<4Q", r.in_file, r.at, r.size, r.data) for r in buffers.layout.regions)
 
 
 def _tensor(spec: TensorSpec) -> bytes:

@@ -42,7 +42,7 @@ class Finished:
 
 @dataclass(slots=True, kw_only=True)
 class BuildBox:
-    """Runs one compiler at a time. ``kill`` may be called from another thread than ``run``."""
+    """Runs one compiler at a time. ``interrupt`` may be called from another thread than ``run``."""
 
     work: Path
     limits: BuildLimits
@@ -63,34 +63,28 @@ class BuildBox:
         command = [str(compiler()), *(argument.format_map(places) for argument in arguments)]
         told, tell = os.pipe()
         output = os.memfd_create("ke-build-log")
-        configuration = os.memfd_create("ke-configuration")
         try:
-            os.write(
-                configuration,
-                sandbox.confinement(box, self._limits(), syscalls.build_filter()) + struct.pack("<i", tell),
-            )
-            os.lseek(configuration, 0, os.SEEK_SET)
-            self._boxed = sandbox.start(
-                ["exec", str(configuration), "--", *command], box, fds=(configuration, tell), output=output,
-                cwd=self.work,
-            )  # fmt: skip
-            os.close(tell)
-            tell = -1
+            confinement = sandbox.confinement(box, self._limits(), syscalls.build_filter())
+            try:
+                configuration = confinement + struct.pack("<i", tell)
+                self._boxed = sandbox.start("exec", configuration, command, box, fds=(tell,), output=output)
+            finally:
+                os.close(tell)
             status = self._boxed.wait(self.limits.time_s)
             self._boxed.kill()
             layers = os.read(told, 4)
             log = os.pread(output, LOG_BYTES, 0).decode("utf-8", "replace")
         finally:
-            for fd in (told, tell, output, configuration):
-                if fd >= 0:
-                    os.close(fd)
+            os.close(told)
+            os.close(output)
         if len(layers) != 4:
             raise Fatal(f"the build box did not start: {log.strip() or status}")
         return Finished(status=status, log=log, sandbox=sandbox.level(struct.unpack("<I", layers)[0]))
 
-    def kill(self) -> None:
+    def interrupt(self) -> None:
+        """End a build that nobody waits for any more."""
         if self._boxed is not None:
-            self._boxed.kill()
+            self._boxed.signal()
 
     def _limits(self) -> Limits:
         return Limits(

@@ -91,7 +91,7 @@ class CpuToolchain:
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
-            box.kill()
+            box.interrupt()
             await asyncio.wait([running])
             raise
 
