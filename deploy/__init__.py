@@ -1,0 +1,1 @@
+"""How services are put together: here in one process; in a cluster, each in its own."""

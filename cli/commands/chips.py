@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import click
 from rich.console import Console
 from rich.table import Table
 
 from shared import chips
-
-
-def missing_tools(sheet: chips.ChipSheet) -> dict[str, str]:
-    """Tools the sheet needs and PATH lacks, with how to install each."""
-    return {tool: how for tool, how in sheet.needs.items() if shutil.which(tool) is None}
 
 
 @click.command("chips")
@@ -29,7 +23,7 @@ def command(as_json: bool) -> None:
     sheets = [chips.load(chip_id) for chip_id in chips.known()]
     if as_json:
         for sheet in sheets:
-            missing = missing_tools(sheet)
+            missing = chips.missing_tools(sheet)
             state = "missing" if missing else "ready"
             click.echo(json.dumps({"chip": sheet.id, "title": sheet.title, "state": state, "missing": missing}))
         return
@@ -37,7 +31,7 @@ def command(as_json: bool) -> None:
     for column in ("chip", "title", "languages", "state"):
         table.add_column(column)
     for sheet in sheets:
-        missing = missing_tools(sheet)
+        missing = chips.missing_tools(sheet)
         state = "; ".join(f"needs {tool}: {how}" for tool, how in missing.items()) or "ready"
         table.add_row(sheet.id, sheet.title, ", ".join(sheet.languages), state)
     Console().print(table)

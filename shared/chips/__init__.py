@@ -5,6 +5,7 @@ Unknown is a value: a peak that the sheet lacks is measured by the worker's cali
 
 from __future__ import annotations
 
+import shutil
 import tomllib
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -71,6 +72,11 @@ def load(chip_id: str) -> ChipSheet:
     )
     raw["languages"] = tuple(raw["languages"])
     return ChipSheet(id=chip_id, isas=isas, **raw)
+
+
+def missing_tools(sheet: ChipSheet) -> dict[str, str]:
+    """Tools that ``sheet`` needs and PATH lacks, each with how to install it."""
+    return {tool: how for tool, how in sheet.needs.items() if shutil.which(tool) is None}
 
 
 def best_isa(sheet: ChipSheet, cpu_flags: frozenset[str]) -> Isa:

@@ -21,7 +21,7 @@ from typing import Any
 
 import click
 
-from shared import machine
+from shared.machine import processor
 
 ROOT = Path(__file__).resolve().parents[2]
 OPERATORS = ROOT / "examples" / "operators"
@@ -76,6 +76,7 @@ def page(results: Mapping[str, Mapping[str, Any]], *, chip: str, evaluations: in
     """The whole Markdown page."""
     gains = {name: gain(result) for name, result in results.items()}
     mean = math.exp(sum(math.log(g) for g in gains.values()) / len(gains))
+    cpu = processor()
     improved = sum(1 for result in results.values() if result["outcome"] == "improved")
     head = f"""# Results on `{chip}`
 
@@ -83,7 +84,7 @@ def page(results: Mapping[str, Mapping[str, Any]], *, chip: str, evaluations: in
 {improved} improved (an operator without improvement counts as 1).
 
 - Command: `{command}`
-- Machine: {machine.describe()}; {threads} thread(s); torch {result_torch(results)}
+- Machine: {cpu.model}, {cpu.cores} logical processors; {threads} thread(s); torch {result_torch(results)}
 - {evaluations} evaluations per operator; {datetime.now(UTC):%Y-%m-%d}
 
 Times are medians per call in µs, measured interleaved in one run; memory pages are kept on both sides. The interval is

@@ -1,0 +1,48 @@
+"""Printing how a search ended: the final JSON object on stdout, or a few lines for a person."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from cli.outcome import NS_PER_S  # noqa: F401 - re-exported for the commands
+from cli.session import Finished
+
+EXIT_CODES = {"improved": 0, "no_improvement": 0, "cancelled": 1, "failed": 1}
+"""No kernel beating the baseline is a valid, well-reported result; only a search that could not be done fails."""
+
+
+def announce(finished: Finished, *, as_json: bool) -> int:
+    """Print the outcome and return the process' exit code."""
+    result = finished.result
+    if as_json:
+        click.echo(json.dumps(result))
+    else:
+        click.echo("\n".join(lines(finished)))
+    return EXIT_CODES[result["outcome"]]
+
+
+def lines(finished: Finished) -> list[str]:
+    """The outcome in words."""
+    result = finished.result
+    best = result["best"]
+    statuses = ", ".join(f"{count} {status}" for status, count in result["statuses"].items()) or "none"
+    text = [
+        f"outcome   {result['outcome']} ({result['reason']})" + (f": {result['detail']}" if result["detail"] else "")
+    ]
+    if best:
+        speed = best["speedup"]
+        over = ", ".join(f"{speed[b]:.2f}x over {b}" for b in ("eager", "compiled") if speed[b] is not None)
+        text.append(f"speedup   {over}; 95 % interval {speed['ci_low']:.2f} to {speed['ci_high']:.2f}, re-measured")
+        text.append(f"trust     {best['trust']}")
+        if best["sol_fraction"] is not None:
+            text.append(f"roofline  {100 * best['sol_fraction']:.0f} % of the speed of light")
+        text.append(f"artefact  {best['artefact']}")
+    elif result["outcome"] == "no_improvement":
+        text.append(
+            "No kernel beat the baseline: every gain seen vanished when it was measured again, or there was none."
+        )
+    text.append(f"tried     {result['evaluations']} evaluations: {statuses}")
+    text.append(f"run       {result['run_dir']} (report.html, search.kelog)")
+    return text

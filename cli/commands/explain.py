@@ -1,0 +1,162 @@
+"""``kernelevolve explain``: why each node was tried, what it saw, what changed, what was measured."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.tree import Tree as RichTree
+
+from cli import history
+from cli.progress import ratio
+from search_svc import story
+from search_svc.tree import Node, Tree
+from shared.errors import UserError
+from shared.events import Entry, Evaluation
+
+ID_SHOWN = 8
+
+
+@click.command("explain")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("node", required=False)
+@click.option("--source", is_flag=True, help="Print the node's whole source instead of the difference to its parent.")
+def command(run: Path, node: str | None, source: bool) -> None:
+    """Tell the story of RUN, or of one NODE of it (an id, or the beginning of one).
+
+    \b
+    Examples:
+      kernelevolve explain runs/latest
+      kernelevolve explain runs/latest 3fa9
+    """
+    past = asyncio.run(history.open_past(run))
+    tree = past.tree
+    console = Console()
+    if node is None:
+        console.print(overview(tree))
+        return
+    chosen = find(tree, node)
+    for line in story.of_node(tree, chosen.candidate_id):
+        console.print(line, highlight=False)
+    console.print(facts(tree, chosen))
+    if chosen.evaluation:
+        console.print(measurements("search measurement", chosen.evaluation))
+    if chosen.final:
+        console.print(measurements("re-measured in fresh processes", chosen.final))
+    text = past.blobs[chosen.kernel.source_hash].decode()
+    if source:
+        console.print(Syntax(text, "cpp", word_wrap=True))
+    else:
+        console.print(Syntax(difference(tree, chosen, past.blobs), "diff", word_wrap=True))
+
+
+def find(tree: Tree, prefix: str) -> Node:
+    """The one node whose id begins with ``prefix``; ``best`` is the winner or the best so far.
+
+    Raises:
+        UserError: none, or several.
+    """
+    wanted = (tree.winner_id or tree.best_id) if prefix == "best" else prefix
+    matches = [node for name, node in tree.nodes.items() if wanted and name.startswith(wanted)]
+    if len(matches) != 1:
+        what = f"{len(matches)} nodes begin with `{prefix}`" if matches else f"no node `{prefix}`"
+        raise UserError(what, where="explain", hint="`kernelevolve explain RUN` lists them")
+    return matches[0]
+
+
+def overview(tree: Tree) -> RichTree:
+    """The whole tree, a line per node."""
+    summary = f"{tree.search.operator.name} on {tree.search.chip}, policy {tree.search.policy}: "
+    root = RichTree(summary + (f"{tree.outcome} ({tree.reason})" if tree.outcome else "unfinished"))
+    branches: dict[str, RichTree] = {}
+    for node in tree.nodes.values():
+        above = branches.get(node.parent_ids[0], root) if node.parent_ids else root
+        branches[node.candidate_id] = above.add(label(tree, node), highlight=False)
+    return root
+
+
+def label(tree: Tree, node: Node) -> str:
+    """One line: id, what changed, status, speedup, and whether it is the winner."""
+    speed = f" {ratio(node.score_ppm)}" if node.passed else ""
+    pruned = f" [dim]pruned: {node.pruned}[/dim]" if node.pruned else ""
+    won = " [bold green]winner[/bold green]" if node.candidate_id == tree.winner_id else ""
+    colour = "green" if node.passed else "red" if node.failed else "yellow"
+    status = f"[{colour}]{node.label}{speed}[/{colour}]"
+    return f"{node.candidate_id[:ID_SHOWN]} {node.move.name} {status}{pruned}{won}"
+
+
+def facts(tree: Tree, node: Node) -> Table:
+    """Why it was tried, with the numbers, and what its writer saw."""
+    table = Table(box=None, show_header=False)
+    table.add_column(style="bold")
+    table.add_column()
+    context = node.context
+    rows = {
+        "move": node.move.name,
+        "rationale": node.move.rationale,
+        "parameters": listed(node.move.parameters),
+        "parents": ", ".join(node.parent_ids) or "none: a draft",
+        "why its parent was chosen": listed(node.reasons),
+        "memory": context.memory.value,
+        "diagnosis it acted on": context.diagnosis.value,
+        "siblings seen": ", ".join(i[:ID_SHOWN] for i in context.sibling_ids),
+        "failures seen": ", ".join(i[:ID_SHOWN] for i in context.negative_ids),
+        "documents seen": ", ".join(context.document_ids),
+        "skills seen": ", ".join(context.skill_ids),
+        "prompt": context.prompt_hash,
+        "kernel": f"{node.kernel.language} {node.kernel.kernel_id}, flags {' '.join(node.kernel.flags)}",
+        "children": f"{len(node.offspring.children)} from {node.offspring.expansions} expansions",
+        "pruned": node.pruned,
+    }
+    for name, value in rows.items():
+        if value:
+            table.add_row(name, value)
+    assert node.candidate_id in tree.nodes
+    return table
+
+
+def measurements(title: str, evaluation: Evaluation) -> Table:
+    """Verdict, times, roofline and diagnosis."""
+    table = Table(title=title, title_justify="left", box=None, show_header=False)
+    table.add_column(style="bold")
+    table.add_column()
+    table.add_row("status", f"{evaluation.status.value}, trust {evaluation.trust.value}")
+    for entry in evaluation.evidence:
+        table.add_row(entry.name, entry.value)
+    for timing in evaluation.timings:
+        cold = f", cold {timing.cold_ns / 1e3:.1f} µs" if timing.cold_ns else ""
+        table.add_row(
+            f"time {timing.name}", f"{timing.median_ns / 1e3:.1f} µs over {len(timing.block_ns)} blocks{cold}"
+        )
+    for speedup in evaluation.speedups:
+        interval = f"{ratio(speedup.low_ppm)} to {ratio(speedup.high_ppm)}"
+        table.add_row(f"speedup over {speedup.baseline}", f"{ratio(speedup.ratio_ppm)}, 95 % interval {interval}")
+    roofline = evaluation.roofline
+    if roofline.floor_ns:
+        share = f"{roofline.fraction_ppm / 1e4:.0f} % of the speed of light ({roofline.floor_ns / 1e3:.1f} µs)"
+        table.add_row("roofline", share)
+    table.add_row("bound by", f"{evaluation.diagnosis.bound.value}: {evaluation.diagnosis.summary}")
+    table.add_row("because", listed(evaluation.diagnosis.evidence))
+    table.add_row("sandbox", evaluation.sandbox)
+    return table
+
+
+def difference(tree: Tree, node: Node, blobs: Mapping[str, bytes]) -> str:
+    """Unified diff of the node's source to its first parent's; the whole source of a draft."""
+    mine = blobs[node.kernel.source_hash].decode()
+    parent = tree.nodes.get(node.parent_ids[0]) if node.parent_ids else None
+    theirs = blobs[parent.kernel.source_hash].decode() if parent else ""
+    before = f"parent {parent.candidate_id[:ID_SHOWN]}" if parent else "nothing"
+    lines = difflib.unified_diff(theirs.splitlines(), mine.splitlines(), before, f"node {node.candidate_id[:ID_SHOWN]}")
+    return "\n".join(line.rstrip("\n") for line in lines)
+
+
+def listed(entries: tuple[Entry, ...]) -> str:
+    """``a = 1, b = 2``."""
+    return ", ".join(f"{entry.name} = {entry.value}" for entry in entries)

@@ -1,0 +1,58 @@
+"""``kernelevolve resume``: go on with a search whose process died."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from cli import rundir, session
+from cli.announce import announce
+from cli.live import LiveView
+from deploy.embedded import embedded
+from search_svc import service as search_service
+from shared import wire
+
+
+@click.command("resume")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one final JSON object on stdout.")
+def command(run: Path, as_json: bool) -> None:
+    """Finish the search in RUN after a crash or an interruption. What was measured is not measured again.
+
+    \b
+    Example:
+      kernelevolve resume runs/latest
+    """
+    begin_ns = time.monotonic_ns()
+    directory = rundir.open_existing(run)
+    sys.exit(announce(asyncio.run(finish(directory, as_json=as_json, begin_ns=begin_ns)), as_json=as_json))
+
+
+async def finish(directory: rundir.RunDirectory, *, as_json: bool, begin_ns: int) -> session.Finished:
+    """Replay what the journal holds, show it, and see the search through."""
+    manifest = rundir.read_manifest(directory)
+    started = manifest.started
+    session.require_chip(started.chip)
+    view = LiveView(Console(stderr=True), title=f"resuming {started.operator.name} on {started.chip}", quiet=as_json)
+    async with embedded(directory.store_url, started.chip, os.environ, resume=True) as system:
+        spec = await session.stored_operator(system.ports.store, started, manifest.operator_path)
+        entries = [entry async for entry in system.ports.store.journal.read(manifest.stream)]
+        with view:
+            done = False
+            for entry in entries:
+                view.show(wire.unpack(entry.event).event)
+                for command_bytes in entry.commands:
+                    event = wire.unpack(command_bytes).event
+                    done = done or session.ends(event)
+                    view.show(event)
+            if not done:
+                if not entries:
+                    await search_service.submit(system.ports, started)
+                await session.follow(system, manifest.stream, view)
+    return await session.conclude(directory, spec, begin_ns=begin_ns)

@@ -1,0 +1,73 @@
+"""Four services in one process: the memory bus, one SQLite store, and the same handlers and records as in a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+import evaluator_svc.service
+import evaluator_svc.settings
+import knowledge_svc.service
+import knowledge_svc.settings
+import search_svc.service
+import search_svc.settings
+import synthesizer_svc.service
+import synthesizer_svc.settings
+from shared import topics, wire
+from shared.events import Event, SearchFinished
+from shared.ports import Ports, open_ports
+from shared.runtime import Running, running
+from shared.settings import PortSettings
+
+POLL_S = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedded:
+    """Four running services and their ports."""
+
+    ports: Ports
+    services: Running
+
+    async def watch(self, search_id: str) -> AsyncIterator[Event]:
+        """Facts of one search published since this process began, until SearchFinished.
+
+        Raises:
+            Exception: the failure of a service, as soon as one fails.
+        """
+        async with self.ports.bus.subscribe(topics.FACTS, group=f"watch.{search_id}") as subscription:
+            while True:
+                delivery = await subscription.poll(POLL_S)
+                if self.services.failed.done():
+                    await self.services.failed
+                if delivery is None:
+                    continue
+                await subscription.commit(delivery)
+                event = wire.decode(delivery.record).event
+                if getattr(event, "search_id", "") != search_id:
+                    continue
+                yield event
+                if isinstance(event, SearchFinished):
+                    return
+
+
+@asynccontextmanager
+async def embedded(
+    store_url: str, chip: str, environment: Mapping[str, str], *, resume: bool = False
+) -> AsyncIterator[Embedded]:
+    """The whole system over ``store_url``, for the length of the block.
+
+    ``resume``: ask again for everything outstanding, because the bus that held the requests died with its process.
+
+    Raises:
+        UserError: a setting, the store or the chip's toolchain is unusable.
+    """
+    async with open_ports(PortSettings(bus_url="memory:", store_url=store_url, cache_url="memory:")) as ports:
+        search_settings, _ = search_svc.settings.from_env(environment)
+        search = search_svc.service.build(ports, replace(search_settings, reissue_outstanding=resume))
+        knowledge, library = knowledge_svc.service.build(ports, knowledge_svc.settings.from_env(environment))
+        synthesizer = synthesizer_svc.service.build(ports, synthesizer_svc.settings.from_env(environment), library)
+        evaluator = evaluator_svc.service.build(ports, replace(evaluator_svc.settings.from_env(environment), chip=chip))
+        async with running((knowledge, synthesizer, evaluator, search), ports) as services:
+            yield Embedded(ports=ports, services=services)
