@@ -5,6 +5,7 @@ Reading refuses unknown keys, missing keys and values of the wrong type, and nam
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,13 +44,18 @@ def check_keys(plain: object, names: tuple[str, ...], where: str) -> None:
             raise Poison(f"{where}.{name} is missing")
     for key in plain:
         if key not in names:
-            raise Poison(f"{where}.{key} is not a known field")
+            raise Poison(f"{where}: {shown(key)} is not a known field")
+
+
+def shown(value: object) -> str:
+    """``value`` as part of a one-line message: escaped and short, whatever it is."""
+    return reprlib.repr(value)
 
 
 def text(value: object, where: str) -> str:
     """``value`` as text that UTF-8 can hold; raises ``Poison`` otherwise."""
     if not isinstance(value, str):
-        raise Poison(f"{where}: expected text, found {value!r}")
+        raise Poison(f"{where}: expected text, found {shown(value)}")
     if any("\ud800" <= char <= "\udfff" for char in value):
         raise Poison(f"{where}: contains half a surrogate pair")
     return value
@@ -58,7 +64,7 @@ def text(value: object, where: str) -> str:
 def integer(value: object, where: str) -> int:
     """``value`` as a 64-bit integer; raises ``Poison`` otherwise."""
     if type(value) is not int:
-        raise Poison(f"{where}: expected an integer, found {value!r}")
+        raise Poison(f"{where}: expected an integer, found {shown(value)}")
     if not INT64_MIN <= value <= INT64_MAX:
         raise Poison(f"{where}: does not fit 64 bits")
     return value
@@ -95,7 +101,7 @@ def _load_one(field: Field, value: object, where: str) -> Any:
             return integer(value, where)
         case Kind.BOOLEAN:
             if not isinstance(value, bool):
-                raise Poison(f"{where}: expected true or false, found {value!r}")
+                raise Poison(f"{where}: expected true or false, found {shown(value)}")
             return value
         case Kind.ENUM:
             return _member(field.type, value, where)
@@ -108,4 +114,4 @@ def _member(enum: Any, value: object, where: str) -> Any:
         return enum(value)
     except ValueError as error:
         known = ", ".join(member.value for member in enum)
-        raise Poison(f"{where}: {value!r} is not one of {known}") from error
+        raise Poison(f"{where}: {shown(value)} is not one of {known}") from error

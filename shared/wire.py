@@ -165,7 +165,7 @@ def _event(name: str, data: bytes) -> Event:
 def _owner(name: str) -> type[Event]:
     owner = _TYPES.get(name)
     if owner is None:
-        raise Poison(f"unknown event type {name!r}")
+        raise Poison(f"unknown event type {json_codec.shown(name)}")
     return owner
 
 

@@ -1,0 +1,222 @@
+"""What every bus promises. An adapter's test class inherits this and says how to make one."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from contextlib import AsyncExitStack
+
+import pytest
+
+from shared import topics
+from shared.bus import Bus, Delivery, Record, Subscription
+from shared.errors import Fatal
+from tests.aio import on_loop
+
+TOPIC = topics.FACTS
+
+
+def a_record(key: str = "k", value: bytes = b"v") -> Record:
+    return Record(key=key, value=value, headers={})
+
+
+async def drained(subscription: Subscription) -> list[Delivery]:
+    """Everything there is to read now."""
+    found: list[Delivery] = []
+    while (delivery := await subscription.poll(0)) is not None:
+        found.append(delivery)
+    return found
+
+
+def values(deliveries: list[Delivery]) -> list[bytes]:
+    return [delivery.record.value for delivery in deliveries]
+
+
+class BusContract(ABC):
+    @abstractmethod
+    def make(self) -> Bus:
+        """A bus without records, not open yet."""
+
+    @on_loop
+    async def test_bytes_and_headers_arrive_as_they_were_sent(self) -> None:
+        sent = Record(key="kéy", value=bytes(range(256)), headers={"ce_id": b"\x00\xff", "empty": b""})
+        async with self.make() as bus, bus.subscribe(TOPIC, "g") as member:
+            await bus.publish(TOPIC, sent)
+            delivery = await member.poll(1)
+            assert delivery is not None
+            assert (delivery.topic, delivery.record) == (TOPIC, sent)
+
+    @on_loop
+    async def test_the_sender_cannot_change_what_it_sent(self) -> None:
+        headers = {"a": b"1"}
+        async with self.make() as bus, bus.subscribe(TOPIC, "g") as member:
+            await bus.publish(TOPIC, Record(key="k", value=b"v", headers=headers))
+            headers["a"] = b"2"
+            delivery = await member.poll(1)
+            assert delivery is not None
+            assert delivery.record.headers == {"a": b"1"}
+
+    @on_loop
+    async def test_order_is_kept_per_key_and_a_key_stays_on_its_partition(self) -> None:
+        async with self.make() as bus, bus.subscribe(TOPIC, "g") as member:
+            for number in range(40):
+                await bus.publish(TOPIC, a_record(f"k{number % 7}", str(number).encode()))
+            found = await drained(member)
+        assert len(found) == 40
+        for key in {delivery.record.key for delivery in found}:
+            mine = [delivery for delivery in found if delivery.record.key == key]
+            assert values(mine) == sorted(values(mine), key=int)
+            assert len({delivery.partition for delivery in mine}) == 1
+
+    @on_loop
+    async def test_offsets_of_a_partition_grow(self) -> None:
+        async with self.make() as bus, bus.subscribe(TOPIC, "g") as member:
+            for _ in range(3):
+                await bus.publish(TOPIC, a_record())
+            offsets = [delivery.offset for delivery in await drained(member)]
+        assert offsets == sorted(set(offsets))
+
+    @on_loop
+    async def test_what_was_not_committed_is_delivered_again_after_reopening(self) -> None:
+        async with self.make() as bus:
+            for value in (b"1", b"2", b"3"):
+                await bus.publish(TOPIC, a_record(value=value))
+            async with bus.subscribe(TOPIC, "g") as member:
+                first, *_ = await drained(member)
+                assert await member.commit(first)
+            async with bus.subscribe(TOPIC, "g") as member:
+                assert values(await drained(member)) == [b"2", b"3"]
+
+    @on_loop
+    async def test_a_subscription_can_be_opened_again(self) -> None:
+        async with self.make() as bus:
+            member = bus.subscribe(TOPIC, "g")
+            await bus.publish(TOPIC, a_record())
+            for _ in range(2):
+                async with member:
+                    member.pause()
+                    assert await member.poll(0) is None
+                    member.resume()
+                    assert await member.poll(1) is not None
+
+    @on_loop
+    async def test_a_commit_covers_its_own_partition_only(self) -> None:
+        async with self.make() as bus:
+            for number in range(30):
+                await bus.publish(TOPIC, a_record(f"k{number}"))
+            async with bus.subscribe(TOPIC, "g") as member:
+                found = await drained(member)
+                committed = found[-1]
+                await member.commit(committed)
+            async with bus.subscribe(TOPIC, "g") as member:
+                again = await drained(member)
+        left = [d for d in found if d.partition != committed.partition]
+        assert sorted(d.record.key for d in again) == sorted(d.record.key for d in left)
+
+    @on_loop
+    async def test_groups_do_not_disturb_each_other(self) -> None:
+        async with self.make() as bus, bus.subscribe(TOPIC, "a") as a, bus.subscribe(TOPIC, "b") as b:
+            await bus.publish(TOPIC, a_record())
+            (delivery,) = await drained(a)
+            await a.commit(delivery)
+            assert len(await drained(b)) == 1
+
+    @on_loop
+    async def test_a_group_that_subscribes_late_sees_what_came_before(self) -> None:
+        async with self.make() as bus:
+            await bus.publish(TOPIC, a_record(value=b"early"))
+            async with bus.subscribe(TOPIC, "g") as member:
+                assert values(await drained(member)) == [b"early"]
+
+    @on_loop
+    async def test_topics_do_not_mix(self) -> None:
+        async with self.make() as bus, bus.subscribe(topics.SKILLS, "g") as member:
+            await bus.publish(TOPIC, a_record())
+            assert await drained(member) == []
+
+    @on_loop
+    async def test_members_of_a_group_share_the_partitions(self) -> None:
+        async with self.make() as bus, bus.subscribe(TOPIC, "g") as one, bus.subscribe(TOPIC, "g") as two:
+            for number in range(60):
+                await bus.publish(TOPIC, a_record(f"k{number}"))
+            first, second = await drained(one), await drained(two)
+        assert len(first) + len(second) == 60
+        assert first
+        assert second
+        assert not {d.partition for d in first} & {d.partition for d in second}
+
+    @on_loop
+    async def test_what_a_member_leaves_uncommitted_goes_to_the_others(self) -> None:
+        async with self.make() as bus, bus.subscribe(TOPIC, "g") as stays:
+            async with bus.subscribe(TOPIC, "g") as leaves:
+                for number in range(60):
+                    await bus.publish(TOPIC, a_record(f"k{number}"))
+                kept = await drained(stays)
+                for delivery in kept:
+                    await stays.commit(delivery)
+                left = await drained(leaves)
+            assert sorted(d.record.key for d in await drained(stays)) == sorted(d.record.key for d in left)
+
+    @on_loop
+    async def test_a_commit_for_a_partition_that_moved_away_says_so_and_commits_nothing(self) -> None:
+        async with AsyncExitStack() as stack:
+            bus = await stack.enter_async_context(self.make())
+            one = await stack.enter_async_context(bus.subscribe(TOPIC, "g"))
+            for number in range(60):
+                await bus.publish(TOPIC, a_record(f"k{number}"))
+            found = await drained(one)
+            two = await stack.enter_async_context(bus.subscribe(TOPIC, "g"))
+            moved = [delivery for delivery in found if not await one.commit(delivery)]
+            assert moved
+            assert sorted(d.record.key for d in await drained(two)) == sorted(d.record.key for d in moved)
+
+    @on_loop
+    async def test_pause_delivers_nothing_and_loses_nothing(self) -> None:
+        async with self.make() as bus, bus.subscribe(TOPIC, "g") as member:
+            await bus.publish(TOPIC, a_record(value=b"1"))
+            await member.poll(1)
+            member.pause()
+            await bus.publish(TOPIC, a_record(value=b"2"))
+            assert await member.poll(0) is None
+            member.resume()
+            assert values(await drained(member)) == [b"2"]
+
+    @on_loop
+    async def test_a_waiting_poll_wakes_up_for_a_record(self) -> None:
+        async with self.make() as bus, bus.subscribe(TOPIC, "g") as member:
+            poll = asyncio.create_task(member.poll(60))
+            await asyncio.sleep(0)
+            await bus.publish(TOPIC, a_record())
+            assert await poll is not None
+
+    @on_loop
+    async def test_a_waiting_poll_wakes_up_when_resumed(self) -> None:
+        async with self.make() as bus, bus.subscribe(TOPIC, "g") as member:
+            member.pause()
+            await bus.publish(TOPIC, a_record())
+            poll = asyncio.create_task(member.poll(60))
+            await asyncio.sleep(0)
+            member.resume()
+            assert await poll is not None
+
+    @on_loop
+    async def test_a_closed_bus_and_a_closed_subscription_refuse_work(self) -> None:
+        bus = self.make()
+        async with bus:
+            member = bus.subscribe(TOPIC, "g")
+            async with member:
+                await bus.publish(TOPIC, a_record())
+                delivery = await member.poll(1)
+            assert delivery is not None
+            with pytest.raises(Fatal):
+                await member.poll(0)
+            with pytest.raises(Fatal):
+                await member.commit(delivery)
+        with pytest.raises(Fatal):
+            await bus.publish(TOPIC, a_record())
+
+    @on_loop
+    async def test_an_unknown_topic_is_a_bug_of_ours(self) -> None:
+        async with self.make() as bus:
+            with pytest.raises(Fatal, match="search.fact.v1"):
+                await bus.publish("search.fact.v1", a_record())
