@@ -18,3 +18,4 @@
 #include "vec_exp.hpp"
 #include "vec_erf.hpp"
 #include "vec_trig.hpp"
+#include "vec_transpose.hpp"
