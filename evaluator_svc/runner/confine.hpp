@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -92,7 +93,7 @@ inline bool set_limits(const Confinement& c) {
 // Landlock by number: build machines often have older headers than kernels. Rights as in linux/landlock.h.
 inline bool set_landlock(const std::vector<Confinement::Path>& paths) {
   constexpr long kCreate = 444, kAddRule = 445, kRestrict = 446;
-  constexpr uint64_t kRead = (1u << 0) | (1u << 2) | (1u << 3);  // execute, read file, read directory
+  constexpr uint64_t kReadFile = (1u << 0) | (1u << 2), kRead = kReadFile | (1u << 3);  // execute, read; list
   const long abi = syscall(kCreate, nullptr, 0, 1);
   if (abi < 1) return false;
   struct {
@@ -109,10 +110,12 @@ inline bool set_landlock(const std::vector<Confinement::Path>& paths) {
   bool ok = true;
   for (const auto& p : paths) {
     const int fd = open(p.path.c_str(), O_PATH | O_CLOEXEC);
+    struct stat found;
+    const bool directory = fd >= 0 && fstat(fd, &found) == 0 && S_ISDIR(found.st_mode);
     struct {
       uint64_t allowed;
       int32_t parent;
-    } __attribute__((packed)) rule = {p.writable ? attr.fs : kRead, fd};
+    } __attribute__((packed)) rule = {p.writable ? attr.fs : directory ? kRead : kReadFile, fd};
     ok = ok && fd >= 0 && syscall(kAddRule, ruleset, 1, &rule, 0) == 0;
     if (fd >= 0) close(fd);
   }

@@ -30,11 +30,14 @@ def collect(path: Path) -> bytes:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise RefusedArtefact(f"the build left no library: {error.strerror}") from error
-    with os.fdopen(fd, "rb") as file:
+    try:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode) or not 0 < found.st_size <= ARTEFACT_BYTES_MAX:
             raise RefusedArtefact(f"the build left no regular file of at most {ARTEFACT_BYTES_MAX >> 20} MiB")
-        return file.read(ARTEFACT_BYTES_MAX)
+        with os.fdopen(os.dup(fd), "rb") as file:
+            return file.read(ARTEFACT_BYTES_MAX)
+    finally:
+        os.close(fd)
 
 
 def keep(directory: Path, data: bytes, *, log: str, build_ns: int, sandbox: str) -> Built:
@@ -49,9 +52,10 @@ def keep(directory: Path, data: bytes, *, log: str, build_ns: int, sandbox: str)
         (entry / RECORD).write_text(json.dumps(record))
         try:
             entry.rename(directory)
-        except OSError:
+        except OSError:  # there is one already: an equal build was faster, or what is there is damaged
             if find(directory) is None:
-                raise
+                directory.rename(Path(scratch) / "damaged")
+                entry.rename(directory)
     return Built(path=directory / NAME, digest=record["digest"], log=log, build_ns=build_ns, sandbox=sandbox)
 
 

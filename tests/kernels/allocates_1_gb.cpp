@@ -1,0 +1,25 @@
+// Uses a gigabyte of scratch.
+#include <cmath>
+#include <cstdlib>
+
+#include "ke_abi.h"
+
+static void softmax(const float* x, float* y, int64_t rows, int64_t columns) {
+  for (int64_t r = 0; r < rows; ++r, x += columns, y += columns) {
+    float top = x[0], sum = 0;
+    for (int64_t c = 1; c < columns; ++c) top = x[c] > top ? x[c] : top;
+    for (int64_t c = 0; c < columns; ++c) sum += y[c] = std::exp(x[c] - top);
+    for (int64_t c = 0; c < columns; ++c) y[c] /= sum;
+  }
+}
+
+extern "C" int ke_launch(const KeTensor* in, int, KeTensor* out, int, void*) {
+  const auto* x = static_cast<const float*>(in[0].data);
+  auto* y = static_cast<float*>(out[0].data);
+  const int64_t rows = in[0].shape[0], columns = in[0].shape[1];
+  auto* scratch = static_cast<char*>(malloc(size_t{1} << 30));
+  for (size_t i = 0; i < size_t{1} << 30; i += 1 << 20) scratch[i] = 1;
+  softmax(x, y, rows, columns);
+  free(scratch);
+  return KE_OK;
+}
