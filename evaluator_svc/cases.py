@@ -1,0 +1,145 @@
+"""Cases and references: what a kernel is given and what its outputs are judged against (pure).
+
+A *case* is one set of input bytes with one *reference* per output. References live in the controller only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluator_svc.tensors import TensorSpec
+from shared.dtypes import DType
+
+CHUNK = 1 << 16
+"""Elements compared at a time: the comparison's extra memory stays under 2 MiB whatever the output's size."""
+UNIT_ROUNDOFF = {DType.F64: 2.0**-53, DType.F32: 2.0**-24, DType.F16: 2.0**-11, DType.BF16: 2.0**-8}
+_NUMPY: dict[DType, str] = {
+    DType.F32: "<f4", DType.F64: "<f8", DType.F16: "<f2", DType.BF16: "<u2", DType.I8: "i1", DType.I16: "<i2",
+    DType.I32: "<i4", DType.I64: "<i8", DType.U8: "u1", DType.BOOL: "u1",
+}  # fmt: skip
+
+Array = NDArray[Any]
+Bytes = bytes | bytearray | memoryview | NDArray[np.uint8]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LowPrecision:
+    """What a lower precision makes of this case: its error against fp64."""
+
+    name: str
+    rmse: float
+    max_error: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """Truth for one output. ``exact`` is fp64 (or the integers themselves), ``declared`` the trusted same-precision
+    answer, both flat. Errors are absolute; ``rmse`` and ``max_error`` are the larger of what the declared precision
+    makes on the inputs and what it makes on inputs an ulp away (so an ill-conditioned case blames nobody).
+    """
+
+    spec: TensorSpec
+    exact: Array
+    declared: Array
+    finite: bool
+    rmse: float = 0.0
+    max_error: float = 0.0
+    scale_rms: float = 0.0
+    scale_max: float = 0.0
+    low: tuple[LowPrecision, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """``name`` says which seed or held-out transform; ``public`` when it is the operator's own distribution."""
+
+    name: str
+    public: bool
+    specs: tuple[TensorSpec, ...]
+    inputs: tuple[NDArray[np.uint8], ...]
+    references: tuple[Reference, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held: inputs, exact and declared outputs."""
+        held = sum(data.nbytes for data in self.inputs)
+        return held + sum(r.exact.nbytes + r.declared.nbytes for r in self.references)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """All cases of one operator under one secret. ``shape_case`` is only for kernels that guard their shapes."""
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    cases: tuple[Case, ...]
+    shape_case: Case | None = None
+    flops: int | None = None
+    skipped: tuple[str, ...] = field(default=())
+
+    @property
+    def public(self) -> tuple[Case, ...]:
+        return tuple(case for case in self.cases if case.public)
+
+    @property
+    def bytes_min(self) -> int:
+        """Compulsory traffic: every input read once, every output written once."""
+        return sum(spec.nbytes for spec in (*self.inputs, *self.outputs))
+
+
+def elements(data: Bytes, dtype: DType) -> Array:
+    """Raw bytes as stored elements, without a copy (bf16 as its 16 bits)."""
+    return np.frombuffer(data, dtype=_NUMPY[dtype])
+
+
+def widened(stored: Array, dtype: DType) -> Array:
+    """Stored elements as float64 values; integers as they are."""
+    if dtype is DType.BF16:
+        return (stored.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    return stored.astype(np.float64) if dtype.floating else stored
+
+
+def make_reference(
+    spec: TensorSpec, exact: Array, declared: Array, nudged: Array | None, low: Sequence[tuple[str, Array]]
+) -> Reference:
+    """Measure the trusted precisions against fp64. ``low`` arrays are float32; all are flat and in stored form."""
+    if not spec.dtype.floating:
+        return Reference(spec=spec, exact=exact, declared=declared, finite=True)
+    finite = bool(np.isfinite(widened(declared, spec.dtype)).all() and np.isfinite(exact).all())
+    if not finite:
+        keep = np.isfinite(widened(declared, spec.dtype)) & np.isfinite(exact)
+        measured = errors(widened(declared, spec.dtype)[keep], exact[keep])
+        scale = exact[keep]
+    else:
+        measured, scale = errors(declared, exact, spec.dtype), exact
+    around = errors(nudged, exact, spec.dtype) if nudged is not None and finite else measured
+    size = max(scale.size, 1)
+    return Reference(
+        spec=spec,
+        exact=exact,
+        declared=declared,
+        finite=finite,
+        rmse=max(measured[0], around[0]),
+        max_error=max(measured[1], around[1]),
+        scale_rms=float(np.sqrt(np.dot(scale, scale) / size)),
+        scale_max=float(np.abs(scale).max(initial=0.0)),
+        low=tuple(
+            LowPrecision(name=name, rmse=rmse, max_error=top)
+            for name, (rmse, top) in ((name, errors(array, exact, DType.F32)) for name, array in low if finite)
+        ),
+    )
+
+
+def errors(got: Array, exact: Array, dtype: DType = DType.F64) -> tuple[float, float]:
+    """(root mean square, maximum) of ``got - exact``, both flat, in chunks; NaN when any difference is NaN."""
+    total, top = 0.0, 0.0
+    for start in range(0, exact.size, CHUNK):
+        difference = widened(got[start : start + CHUNK], dtype) - exact[start : start + CHUNK]
+        total += float(np.dot(difference, difference))
+        top = float(np.maximum(top, np.abs(difference, out=difference).max()))
+    return float(np.sqrt(total / max(exact.size, 1))), top

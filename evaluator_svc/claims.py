@@ -1,0 +1,160 @@
+"""From block times to what may be claimed: speedups with intervals, or why this moment allows none (pure)."""
+
+from __future__ import annotations
+
+import statistics as stdlib_statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evaluator_svc import statistics
+from evaluator_svc.roofline import Floors, implausible
+from evaluator_svc.settings import TimingSettings
+from evaluator_svc.timing import CANDIDATE, Measured
+from shared.events import PPM, Entry, Speedup, Status, Timing, Trust
+
+FRESH_SLACK_NS = 300_000
+FRESH_SHARE = 0.5
+FRESH_TRAFFICS = 2.0
+"""A first call on fresh values may take this many times the compulsory traffic from memory longer than a repeated one.
+More means that repeated calls do not do the work: they remember."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """``status`` is PASSED, NOISY or CHEAT; timings are kept in every case."""
+
+    status: Status
+    trust: Trust
+    timings: tuple[Timing, ...]
+    speedups: tuple[Speedup, ...]
+    evidence: tuple[Entry, ...]
+    median_ns: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Physics:
+    """What no honest time can beat: the floors, and compulsory traffic at memory's own rate (ns, 0 unknown)."""
+
+    floors: Floors
+    memory_traffic_ns: float
+
+
+def noisy(measured: Sequence[Measured], settings: TimingSettings, seed: int) -> tuple[Entry, ...]:
+    """Why these blocks allow no claim, from the baselines' own times (never the candidate's); empty when they do."""
+    reasons = []
+    for name in _baselines(measured):
+        for one in measured:
+            times = one.samples[name].block_ns
+            control = statistics.self_ratio(times, seed)
+            if control.beyond(settings.drift_ppm / PPM):
+                reasons.append(_entry(f"a_a_{name}", f"{control.ratio:.3f} [{control.low:.3f}, {control.high:.3f}]"))
+            scatter = statistics.spread(times)
+            if scatter > settings.spread_ppm / PPM:
+                reasons.append(_entry(f"spread_{name}", f"{scatter:.3f}"))
+    return tuple(reasons)
+
+
+def claim(measured: Sequence[Measured], settings: TimingSettings, physics: Physics, seed: int) -> Claim:
+    """The claim that ``measured`` (one per fresh process) supports."""
+    timings = tuple(_timing(name, measured) for name in (CANDIDATE, *_baselines(measured)))
+    median = float(timings[0].median_ns)
+
+    def done(status: Status, trust: Trust, evidence: tuple[Entry, ...], speedups: tuple[Speedup, ...] = ()) -> Claim:
+        return Claim(
+            status=status, trust=trust, timings=timings, speedups=speedups, evidence=evidence, median_ns=median
+        )
+
+    fastest = min(one.samples[CANDIDATE].median_ns for one in measured)
+    if implausible(physics.floors, fastest, settings.implausible_ppm):
+        evidence = (
+            _entry("reason", "faster than the machine can move the operator's data or do its arithmetic"),
+            _entry("measured_ns", round(fastest)),
+            _entry("floor_ns", round(physics.floors.floor_ns)),
+        )
+        return done(Status.CHEAT, Trust.NONE, evidence)
+    remembered = _remembers(measured, physics)
+    if remembered:
+        return done(Status.CHEAT, Trust.NONE, remembered)
+    speedups = tuple(_speedup(name, measured, seed) for name in _baselines(measured))
+    reasons = noisy(measured, settings, seed)
+    if reasons and not _clear_loss(speedups):
+        return done(Status.NOISY, Trust.NONE, reasons)
+    disagreement = _clock_disagreement(measured, settings)
+    trust = Trust.L2 if disagreement or reasons else Trust.L3
+    verified = _entry("timed_blocks_verified", sum(one.verified for one in measured))
+    return done(Status.PASSED, trust, (verified, *disagreement, *reasons), speedups)
+
+
+def _clear_loss(speedups: Sequence[Speedup]) -> bool:
+    """Twice as slow as the best baseline with its whole interval: no noise of this size changes that."""
+    return min(s.high_ppm for s in speedups) < PPM // 2
+
+
+def _baselines(measured: Sequence[Measured]) -> tuple[str, ...]:
+    return tuple(name for name in measured[0].samples if name != CANDIDATE)
+
+
+def _speedup(name: str, measured: Sequence[Measured], seed: int) -> Speedup:
+    """Pooled over processes; the interval also holds every process' own median, which pooling alone would hide."""
+    top = [t for one in measured for t in one.samples[name].block_ns]
+    bottom = [t for one in measured for t in one.samples[CANDIDATE].block_ns]
+    pooled = statistics.paired_ratio(top, bottom, seed)
+    medians = [
+        statistics.paired_ratio(one.samples[name].block_ns, one.samples[CANDIDATE].block_ns, seed).ratio
+        for one in measured
+    ]
+    return Speedup(
+        baseline=name,
+        ratio_ppm=round(PPM * pooled.ratio),
+        low_ppm=round(PPM * min(pooled.low, *medians)),
+        high_ppm=round(PPM * max(pooled.high, *medians)),
+    )
+
+
+def _timing(name: str, measured: Sequence[Measured]) -> Timing:
+    blocks = [t for one in measured for t in one.samples[name].block_ns]
+    cold = [t for one in measured for t in one.samples[name].cold_ns]
+    return Timing(
+        name=name,
+        median_ns=round(stdlib_statistics.median(blocks)),
+        block_ns=tuple(round(t) for t in blocks),
+        calls_per_block=measured[0].samples[name].calls,
+        cold_ns=round(stdlib_statistics.median(cold)) if cold else 0,
+    )
+
+
+def _remembers(measured: Sequence[Measured], physics: Physics) -> tuple[Entry, ...]:
+    """Whether calls on values already seen are cheaper than caches explain."""
+    fresh = stdlib_statistics.median([t for one in measured for t in one.samples[CANDIDATE].fresh_ns])
+    warm = stdlib_statistics.median([t for one in measured for t in one.samples[CANDIDATE].block_ns])
+    control = max(
+        stdlib_statistics.median([t for one in measured for t in one.samples[name].fresh_ns])
+        - stdlib_statistics.median([t for one in measured for t in one.samples[name].block_ns])
+        for name in _baselines(measured)
+    )
+    allowed = FRESH_TRAFFICS * physics.memory_traffic_ns + FRESH_SHARE * warm + FRESH_SLACK_NS + max(0.0, control)
+    if fresh - warm <= allowed:
+        return ()
+    return (
+        _entry("reason", "calls on values already seen skip work that calls on fresh values do"),
+        _entry("fresh_call_ns", round(fresh)),
+        _entry("repeated_call_ns", round(warm)),
+        _entry("allowed_difference_ns", round(allowed)),
+    )
+
+
+def _clock_disagreement(measured: Sequence[Measured], settings: TimingSettings) -> tuple[Entry, ...]:
+    """The runner's clock never counts; but a runner whose clock disagrees is not what it seems."""
+    clocks = [pair for one in measured for pair in one.clocks]
+    parent = stdlib_statistics.median([a for a, _ in clocks])
+    own = stdlib_statistics.median([b for _, b in clocks])
+    excess = parent - own
+    if 0 <= excess <= parent * settings.clock_slack_ppm / PPM + settings.clock_slack_ns:
+        return ()
+    return (
+        _entry("clocks", f"controller {parent:.0f} ns, runner {own:.0f} ns per block: they disagree, so trust is L2"),
+    )
+
+
+def _entry(name: str, value: object) -> Entry:
+    return Entry(name=name, value=str(value))

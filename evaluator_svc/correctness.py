@@ -1,0 +1,209 @@
+"""The correctness stage: is the kernel right on every case, each time, and on nothing but its inputs?
+
+Outputs are poisoned with fresh random bytes before every call. Case one runs on all buffer sets at once (same bytes
+in, so the same bytes must come out) and again at the end, after the kernel has seen everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluator_svc.cases import Bytes, Case
+from evaluator_svc.judge import Verdict, judge
+from evaluator_svc.poison import Poison, Stain
+from evaluator_svc.runner.ending import RunFailure
+from evaluator_svc.runner.process import Ran
+from shared.events import Entry, Status
+
+SETS = 3
+KE_DECLINED = 1
+UNWRITTEN_BY_CHANCE = 4
+"""More 32-bit elements than this equal to their poison are no coincidence (odds below 1e-9 up to 2**26 elements)."""
+
+
+class Launcher(Protocol):
+    """What this stage needs of ``runner.process.Runner``."""
+
+    def write_input(self, set_: int, index: int, data: Any) -> None: ...
+    def input_bytes(self, set_: int, index: int) -> memoryview: ...
+    def output_bytes(self, set_: int, index: int) -> memoryview: ...
+    def slack_intact(self) -> str | None: ...
+    async def run(self, calls: int, first_set: int = 0, timeout_s: float = 10.0) -> Ran | RunFailure: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """The stage's outcome. ``call_ns`` is the controller's time of one early call: a hint for block sizes."""
+
+    verdict: Verdict
+    call_ns: int = 0
+
+
+async def check(runner: Launcher, cases: Sequence[Case], poison: Poison, *, call_s: float) -> Checked:
+    """Run every case and judge it; stops at the first failure."""
+    stage = _Stage(runner, poison, call_s)
+    first = await stage.repeat(cases[0])
+    if not first.passed:
+        return Checked(verdict=first)
+    kept = stage.outputs(cases[0], 0)
+    for start in range(1, len(cases), SETS):
+        verdict = await stage.batch(cases[start : start + SETS])
+        if not verdict.passed:
+            return Checked(verdict=verdict)
+    last = await stage.again(cases[0], kept)
+    evidence = (Entry(name="cases", value=str(len(cases))), *first.evidence)
+    return Checked(verdict=last if not last.passed else Verdict(evidence=evidence), call_ns=stage.call_ns)
+
+
+async def check_shape(runner: Launcher, case: Case, poison: Poison, *, call_s: float) -> Verdict:
+    """A held-out shape, for a kernel that says it guards its shapes: right, or declined."""
+    stage = _Stage(runner, poison, call_s)
+    stains = stage.load(0, case)
+    ran = await runner.run(1, 0, call_s)
+    if isinstance(ran, RunFailure):
+        return _in_case(case, Verdict(status=ran.status, evidence=ran.evidence))
+    if ran.return_code == KE_DECLINED:
+        return Verdict(evidence=(Entry(name="held_out_shape", value="declined"),))
+    return stage.judge_set(case, 0, stains)
+
+
+class _Stage:
+    def __init__(self, runner: Launcher, poison: Poison, call_s: float) -> None:
+        self._runner, self._poison, self._call_s = runner, poison, call_s
+        self.call_ns = 0
+
+    def load(self, set_: int, case: Case) -> list[Stain]:
+        for index, data in enumerate(case.inputs):
+            self._runner.write_input(set_, index, data)
+        return [self._poison.apply(self._runner.output_bytes(set_, i)) for i in range(len(case.references))]
+
+    def outputs(self, case: Case, set_: int) -> list[bytes]:
+        return [bytes(self._runner.output_bytes(set_, i)) for i in range(len(case.references))]
+
+    async def repeat(self, case: Case) -> Verdict:
+        """Case one on every set: complete, repeatable, right."""
+        stains = [self.load(set_, case) for set_ in range(SETS)]
+        failed = await self._run(SETS, case)
+        if failed is not None:
+            return failed
+        unwritten = [self._unwritten(case, set_, stains[set_]) for set_ in range(SETS)]
+        # Left alone each time: never written. Left alone now and then: it depends on what was there before.
+        if unwritten[0] is not None and all(one == unwritten[0] for one in unwritten):
+            return unwritten[0]
+        for output in range(len(case.references)):
+            one = self._runner.output_bytes(0, output)
+            for set_ in range(1, SETS):
+                differs = _first_difference(one, self._runner.output_bytes(set_, output))
+                if differs is not None:
+                    return _nondeterministic(output, differs, f"two of {SETS} runs on equal inputs differ")
+        return self._judge(case, 0)
+
+    async def batch(self, cases: Sequence[Case]) -> Verdict:
+        stains = [self.load(set_, case) for set_, case in enumerate(cases)]
+        failed = await self._run(len(cases), cases[0])
+        if failed is not None:
+            return failed
+        for set_, case in enumerate(cases):
+            verdict = self.judge_set(case, set_, stains[set_])
+            if not verdict.passed:
+                return verdict
+        return Verdict()
+
+    async def again(self, case: Case, kept: Sequence[bytes]) -> Verdict:
+        """Case one once more: what the kernel did in between must not show."""
+        self.load(SETS - 1, case)
+        failed = await self._run(1, case, first_set=SETS - 1)
+        if failed is not None:
+            return failed
+        for output, before in enumerate(kept):
+            differs = _first_difference(before, self._runner.output_bytes(SETS - 1, output))
+            if differs is not None:
+                return _nondeterministic(output, differs, "the result depends on the calls made before")
+        return Verdict()
+
+    def judge_set(self, case: Case, set_: int, stains: Sequence[Stain]) -> Verdict:
+        return self._unwritten(case, set_, stains) or self._judge(case, set_)
+
+    async def _run(self, calls: int, case: Case, first_set: int = 0) -> Verdict | None:
+        ran = await self._runner.run(calls, first_set, self._call_s * calls)
+        if isinstance(ran, RunFailure):
+            return _in_case(case, Verdict(status=ran.status, evidence=ran.evidence))
+        self.call_ns = ran.elapsed_ns // calls
+        refused = _return_code(ran.return_code)
+        if refused is not None:
+            return _in_case(case, refused)
+        overrun = self._runner.slack_intact()
+        if overrun is not None:
+            evidence = (Entry(name="reason", value="wrote outside its outputs"), Entry(name="where", value=overrun))
+            return _in_case(case, Verdict(status=Status.RUNTIME_ERROR, evidence=evidence))
+        return None
+
+    def _judge(self, case: Case, set_: int) -> Verdict:
+        for index, data in enumerate(case.inputs):
+            if _first_difference(data, self._runner.input_bytes(set_, index)) is not None:
+                evidence = (Entry(name="reason", value=f"input {index} changed"),)
+                return _in_case(case, Verdict(status=Status.MUTATED_INPUT, evidence=evidence))
+        passed = Verdict()
+        for output, reference in enumerate(case.references):
+            verdict = judge(reference, self._runner.output_bytes(set_, output))
+            if not verdict.passed:
+                return _in_case(case, verdict, output if len(case.references) > 1 else None)
+            passed = passed if passed.evidence else verdict
+        return passed
+
+    def _unwritten(self, case: Case, set_: int, stains: Sequence[Stain]) -> Verdict | None:
+        """Elements that still hold their poison. Types under 32 bits are left to the judge: chance is too common."""
+        for output, (reference, stain) in enumerate(zip(case.references, stains, strict=True)):
+            size = reference.spec.dtype.itemsize
+            if size < np.dtype(np.float32).itemsize:
+                continue
+            same = self._poison.untouched(stain, self._runner.output_bytes(set_, output), size)
+            count = int(np.count_nonzero(same))
+            if count > UNWRITTEN_BY_CHANCE or count == same.size:
+                index = [int(i) for i in np.unravel_index(int(np.argmax(same)), reference.spec.shape or (1,))]
+                evidence = (
+                    Entry(name="reason", value="part of the output was never written"),
+                    Entry(name="unwritten_elements", value=f"{count} of {same.size}"),
+                    Entry(name="first_wrong_index", value=str(index)),
+                )
+                return _in_case(case, Verdict(status=Status.WRONG_RESULT, evidence=evidence), output)
+        return None
+
+
+def _return_code(code: int) -> Verdict | None:
+    if code == 0:
+        return None
+    if code == KE_DECLINED:
+        evidence = (Entry(name="reason", value="declined the operator's own shapes (KE_DECLINED)"),)
+        return Verdict(status=Status.LAUNCH_FAILED, evidence=evidence)
+    return Verdict(status=Status.RUNTIME_ERROR, evidence=(Entry(name="return_code", value=str(code)),))
+
+
+def _in_case(case: Case, verdict: Verdict, output: int | None = None) -> Verdict:
+    """The verdict with where it fell. Held-out cases are named by kind only: their values stay secret."""
+    where: tuple[Entry, ...] = (Entry(name="case", value=case.name),)
+    if output is not None:
+        where += (Entry(name="output", value=str(output)),)
+    return Verdict(status=verdict.status, evidence=(*verdict.evidence, *where))
+
+
+def _nondeterministic(output: int, byte: int, reason: str) -> Verdict:
+    evidence = (
+        Entry(name="reason", value=reason),
+        Entry(name="output", value=str(output)),
+        Entry(name="first_differing_byte", value=str(byte)),
+    )
+    return Verdict(status=Status.NONDETERMINISTIC, evidence=evidence)
+
+
+def _first_difference(one: Bytes, other: Bytes) -> int | None:
+    first: NDArray[np.uint8] = np.frombuffer(one, dtype=np.uint8)
+    second: NDArray[np.uint8] = np.frombuffer(other, dtype=np.uint8)
+    if np.array_equal(first, second):
+        return None
+    return int(np.argmax(first != second))

@@ -1,0 +1,193 @@
+"""The pipeline: one request in, one verdict out. Build, correctness, timing, diagnosis, cheapest first."""
+
+from __future__ import annotations
+
+import os
+import platform
+import secrets
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+
+from evaluator_svc.cases import Suite
+from evaluator_svc.claims import Claim, Physics
+from evaluator_svc.correctness import SETS, check, check_shape
+from evaluator_svc.device import Device
+from evaluator_svc.judge import Verdict
+from evaluator_svc.measuring import Measurer, Subject
+from evaluator_svc.memo import Memo
+from evaluator_svc.poison import Poison
+from evaluator_svc.profile import Profiler
+from evaluator_svc.roofline import roofline
+from evaluator_svc.runner.process import Runner, RunnerLimits
+from evaluator_svc.settings import HARNESS_VERSION, Settings
+from evaluator_svc.stages import Stopwatch
+from evaluator_svc.tensors import TensorSpec
+from evaluator_svc.toolchains import BuildFailed, Built, Toolchain
+from evaluator_svc.workbench import Workbench, Workbenches
+from shared.errors import Fatal, OperatorError, Retryable
+from shared.events import Entry, Evaluation, EvaluationRequested, OperatorRef, Purpose, Status
+from shared.ports import Ports
+
+SHAPE_GUARD = b"\0ke_shape_guard\0"
+"""The symbol's name in the library's string table."""
+ENTRY = "ke_launch"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Job:
+    """One evaluation under way."""
+
+    request: EvaluationRequested
+    source: str
+    bench: Workbench
+    watch: Stopwatch
+
+
+class Evaluator:
+    """Evaluates kernels on this machine; concurrent calls take turns at timing. ``close`` ends its processes."""
+
+    def __init__(self, ports: Ports, settings: Settings, toolchain: Toolchain) -> None:
+        self._ports, self._settings, self._toolchain = ports, settings, toolchain
+        self._benches = Workbenches(settings)
+        self._poison = Poison()
+        self._memo = Memo(ports.store.documents)
+        self._device = Device(
+            ports.cache.leases,
+            settings.cache / "device-cpu.lock",
+            owner=f"{os.getpid()}-{secrets.token_hex(4)}",
+            lease_s=settings.limits.lease_s,
+            wait_s=settings.limits.device_wait_s,
+        )
+        self._measurer = Measurer(self._device, self._poison, settings)
+        self._profiler = Profiler(toolchain)
+        self._cpus = tuple(sorted(os.sched_getaffinity(0)))
+
+    async def close(self) -> None:
+        await self._benches.close()
+
+    async def admit(self, request: EvaluationRequested) -> None:
+        """Admit the request's operator now, so that a bad one is refused before any search.
+
+        Raises:
+            OperatorError: why it is refused.
+        """
+        async with self._benches.use(*await self._place(request)) as bench, self._device.gate.shared():
+            await bench.suite()
+
+    async def evaluate(self, request: EvaluationRequested) -> Evaluation:
+        """The verdict on the request's kernel. Failures of ours are INFRASTRUCTURE; nothing about a kernel raises."""
+        remembered = await self._memo.recall(request)
+        if remembered is not None:
+            return remembered
+        watch = Stopwatch()
+        try:
+            async with self._benches.use(*await self._place(request)) as bench:
+                source = (await self._ports.store.blobs.get(request.kernel.source_hash)).decode()
+                job = _Job(request=request, source=source, bench=bench, watch=watch)
+                bench.start_baselines()
+                evaluation = await self._stages(job)
+        except (Retryable, Fatal, OSError, KeyError, OperatorError) as error:
+            evidence = (_entry("reason", f"{type(error).__name__}: {error}"),)
+            evaluation = Evaluation(status=Status.INFRASTRUCTURE, evidence=evidence)
+        evaluation = replace(evaluation, stages=watch.stages(), environment=self._environment(request))
+        await self._memo.keep(request, evaluation)
+        return evaluation
+
+    async def _stages(self, job: _Job) -> Evaluation:
+        if job.request.kernel.entry != ENTRY:
+            evidence = (_entry("reason", f"entry `{job.request.kernel.entry}`: the C ABI's is `{ENTRY}`"),)
+            return Evaluation(status=Status.LAUNCH_FAILED, evidence=evidence)
+        async with self._device.gate.shared():
+            with job.watch.span("build"):
+                built = await self._toolchain.build(job.source, job.request.kernel.flags)
+            if isinstance(built, BuildFailed):
+                log = await self._log(built.log)
+                return Evaluation(status=built.status, evidence=built.evidence, sandbox=built.sandbox, log_hash=log)
+            with job.watch.span("correctness"):
+                suite = await self._suite(job)
+                level, verdict = await self._check(job, built, suite)
+            if not verdict.passed:
+                return Evaluation(status=verdict.status, evidence=verdict.evidence, sandbox=level)
+            with job.watch.span("timing"):
+                await job.bench.baselines()
+        subject = Subject(library=built.path, suite=suite, bench=job.bench, final=job.request.purpose is Purpose.FINAL)
+        made, physics = await self._measurer.measure(subject, job.watch)
+        if made.status is not Status.PASSED:
+            return Evaluation(status=made.status, evidence=made.evidence, timings=made.timings, sandbox=level)
+        done = await self._passed(job, suite, made, physics)
+        return replace(
+            done, evidence=(*verdict.evidence, *made.evidence), sandbox=level, log_hash=await self._log(built.log)
+        )
+
+    async def _suite(self, job: _Job) -> Suite:
+        suite, _ = await job.bench.suite()
+        return await job.bench.fresh_suite() if job.request.purpose is Purpose.FINAL else suite
+
+    async def _check(self, job: _Job, built: Built, suite: Suite) -> tuple[str, Verdict]:
+        """The correctness stage; returns the sandbox level too."""
+        limits = self._settings.limits
+        runner = self._runner(job, built, suite.inputs, suite.outputs, SETS)
+        async with runner:
+            checked = await check(runner, suite.cases, self._poison, call_s=limits.call_s)
+            level = runner.sandbox
+        verdict, case = checked.verdict, suite.shape_case
+        if not verdict.passed or case is None or SHAPE_GUARD not in built.path.read_bytes():
+            return level, verdict
+        outputs = tuple(reference.spec for reference in case.references)
+        async with self._runner(job, built, case.specs, outputs, 1) as runner:
+            shaped = await check_shape(runner, case, self._poison, call_s=limits.call_s)
+        return level, shaped if not shaped.passed else Verdict(evidence=(*verdict.evidence, *shaped.evidence))
+
+    async def _passed(self, job: _Job, suite: Suite, made: Claim, physics: Physics) -> Evaluation:
+        """Roofline and diagnosis of a kernel that passed everything."""
+        with job.watch.span("profile"):
+            found = await self._profiler.diagnose(job.source, job.request.kernel.flags, physics.floors, made.median_ns)
+        line = roofline(physics.floors, bytes_min=suite.bytes_min, flops_min=suite.flops, measured_ns=made.median_ns)
+        return Evaluation(
+            status=Status.PASSED,
+            trust=made.trust,
+            timings=made.timings,
+            speedups=made.speedups,
+            roofline=line,
+            diagnosis=found,
+        )
+
+    def _runner(
+        self, job: _Job, built: Built, inputs: tuple[TensorSpec, ...], outputs: tuple[TensorSpec, ...], sets: int
+    ) -> Runner:
+        limits = RunnerLimits(memory_bytes=self._settings.limits.kernel_memory_bytes)
+        bench = job.bench
+        return Runner.open(
+            built.path, inputs, outputs, sets=sets, limits=limits, threads=bench.threads, cpus=bench.cpus
+        )
+
+    async def _place(self, request: EvaluationRequested) -> tuple[OperatorRef, str, int, tuple[int, ...]]:
+        """Operator, its text, threads and cores. The last cores, because interrupts and this process favour the first.
+
+        Raises:
+            Fatal: more threads are asked for than this worker has cores.
+            KeyError: the operator's text is not in the store.
+        """
+        threads = max(1, request.threads)
+        if threads > len(self._cpus):
+            raise Fatal(f"{threads} threads asked for, this worker has {len(self._cpus)} cores")
+        source = (await self._ports.store.blobs.get(request.operator.source_hash)).decode()
+        return request.operator, source, threads, self._cpus[-threads:]
+
+    async def _log(self, text: str) -> str:
+        return await self._ports.store.blobs.put(text.encode()) if text else ""
+
+    def _environment(self, request: EvaluationRequested) -> tuple[Entry, ...]:
+        """What the result was obtained with."""
+        return (
+            *self._toolchain.versions(),
+            _entry("harness", HARNESS_VERSION),
+            _entry("torch", version("torch")),
+            _entry("system", f"{platform.system()} {platform.release()}"),
+            _entry("threads", request.threads),
+            _entry("cpus", ",".join(map(str, self._cpus[-max(1, request.threads) :]))),
+        )
+
+
+def _entry(name: str, value: object) -> Entry:
+    return Entry(name=name, value=str(value))

@@ -1,0 +1,197 @@
+"""The verdict on one output: its bytes against its reference (pure).
+
+The rule follows the fp64-anchored practice of ``torch._dynamo.utils.same`` and of FlashAttention's tests: an error is
+measured against fp64 and compared with what a trusted implementation of the same precision makes. Multipliers and
+floors are set where summation order, FMA contraction and exponentials good to 2 ulp pass on every example operator
+and every standard mutant (``mutants.py``) fails; the tests hold both directions.
+
+===================  =====================================================================================
+finite pattern       NaN and infinities where, and of the sign, the declared-precision reference has them
+root mean square     at most ``RMSE_MULTIPLE`` x the reference's + ``RMSE_FLOOR_ULPS`` ulp of the output's rms
+maximum              at most ``MAX_MULTIPLE`` x the reference's + ``MAX_FLOOR_ULPS`` ulp of the output's maximum
+lower precision      at most half the error of the nearest lower precision, where that is informative
+integers, booleans   equal
+===================  =====================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from evaluator_svc.cases import CHUNK, UNIT_ROUNDOFF, Array, Bytes, Reference, elements, errors, widened
+from shared.dtypes import DType
+from shared.events import Entry, Status
+
+RMSE_MULTIPLE = 10.0
+RMSE_FLOOR_ULPS = 32.0
+"""A serial fp32 sum of 1,024 terms is off by up to ~10 ulp; 32 is a hundredth of what fp16 makes."""
+MAX_MULTIPLE = 10.0
+MAX_FLOOR_ULPS = 64.0
+LOW_FRACTION = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """PASSED, or why not. Evidence has the numbers."""
+
+    status: Status = Status.PASSED
+    evidence: tuple[Entry, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        return self.status is Status.PASSED
+
+
+def rmse_limit(reference: Reference) -> float:
+    """Largest acceptable root-mean-square error (absolute)."""
+    floor = RMSE_FLOOR_ULPS * UNIT_ROUNDOFF[reference.spec.dtype] * reference.scale_rms
+    return RMSE_MULTIPLE * reference.rmse + floor
+
+
+def max_limit(reference: Reference) -> float:
+    """Largest acceptable error of one element (absolute)."""
+    floor = MAX_FLOOR_ULPS * UNIT_ROUNDOFF[reference.spec.dtype] * reference.scale_max
+    return MAX_MULTIPLE * reference.max_error + floor
+
+
+def judge(reference: Reference, data: Bytes, *, bitwise: bool = False) -> Verdict:
+    """Judge raw output bytes of ``reference.spec``; ``bitwise`` demands the declared reference's very bytes."""
+    dtype = reference.spec.dtype
+    got = elements(data, dtype)
+    if bitwise or not dtype.floating:
+        return _equal(got, reference)
+    if not reference.finite:
+        return _judge_special(got, reference)
+    rmse, top = errors(got, reference.exact, dtype)
+    if not math.isfinite(top):
+        return _wrong(got, reference, rmse, top, "output is not finite where the reference is")
+    if rmse <= rmse_limit(reference) and top <= max_limit(reference):
+        return _discriminate(reference, rmse, top)
+    if _like_lower_precision(reference, rmse, top):
+        return _downgrade(reference, rmse, top)
+    return _wrong(got, reference, rmse, top, "error above the limit")
+
+
+def within(reference: Reference, data: Bytes) -> bool:
+    """The quick bound for timed calls: every element near the declared reference. Implied by ``judge`` passing."""
+    dtype = reference.spec.dtype
+    got = elements(data, dtype)
+    if not dtype.floating:
+        return bool(np.array_equal(got, reference.declared))
+    if dtype is not DType.F32 or not reference.finite:
+        return judge(reference, data).passed
+    limit = np.float32(max_limit(reference) + reference.max_error) * np.float32(1.001)
+    for start in range(0, got.size, CHUNK):
+        difference = got[start : start + CHUNK] - reference.declared[start : start + CHUNK]
+        # A NaN fails the comparison, as it must.
+        if not np.abs(difference, out=difference).max() <= limit:
+            return False
+    return True
+
+
+def _discriminate(reference: Reference, rmse: float, top: float) -> Verdict:
+    """Rule "lower precision": refuse what the limits let through but a lower precision would make."""
+    for low in reference.low:
+        informative = reference.rmse <= LOW_FRACTION * low.rmse
+        if informative and rmse > LOW_FRACTION * low.rmse:
+            return _downgrade(reference, rmse, top)
+    return Verdict(evidence=_numbers(reference, rmse, top))
+
+
+def _like_lower_precision(reference: Reference, rmse: float, top: float) -> bool:
+    """Error between a quarter of the nearest and four times the coarsest lower precision, spread over the output."""
+    if not reference.low or not top > 0:
+        return False
+    informative = [low for low in reference.low if reference.rmse <= LOW_FRACTION * low.rmse]
+    if not informative:
+        return False
+    nearest = min(low.rmse for low in informative)
+    coarsest = max(low.rmse for low in informative)
+    top_allowed = 4 * max(low.max_error for low in informative)
+    return nearest / 4 <= rmse <= 4 * coarsest and top <= top_allowed
+
+
+def _downgrade(reference: Reference, rmse: float, top: float) -> Verdict:
+    near = min(reference.low, key=lambda low: abs(math.log(max(low.rmse, 1e-300) / max(rmse, 1e-300))))
+    evidence = (
+        Entry(name="reason", value=f"error is that of {near.name}, the operator declares {reference.spec.dtype.value}"),
+        Entry(name="rmse_of_lower_precision", value=f"{near.rmse:.3e}"),
+        *_numbers(reference, rmse, top),
+    )
+    return Verdict(status=Status.PRECISION_DOWNGRADE, evidence=evidence)
+
+
+def _wrong(got: Array, reference: Reference, rmse: float, top: float, reason: str) -> Verdict:
+    entries = [Entry(name="reason", value=reason), *_numbers(reference, rmse, top)]
+    return Verdict(status=Status.WRONG_RESULT, evidence=(*entries, *_first_wrong(got, reference)))
+
+
+def _numbers(reference: Reference, rmse: float, top: float) -> tuple[Entry, ...]:
+    return (
+        Entry(name="rmse", value=f"{rmse:.3e}"),
+        Entry(name="rmse_limit", value=f"{rmse_limit(reference):.3e}"),
+        Entry(name="max_error", value=f"{top:.3e}"),
+        Entry(name="max_error_limit", value=f"{max_limit(reference):.3e}"),
+    )
+
+
+def _first_wrong(got: Array, reference: Reference) -> tuple[Entry, ...]:
+    """Index, value and truth of the first element beyond the elementwise limit, and how many are."""
+    limit, first, count = max_limit(reference), -1, 0
+    for start in range(0, got.size, CHUNK):
+        exact = reference.exact[start : start + CHUNK]
+        bad = ~(np.abs(widened(got[start : start + CHUNK], reference.spec.dtype) - exact) <= limit)
+        count += int(np.count_nonzero(bad))
+        if first < 0 and bad.any():
+            first = start + int(np.argmax(bad))
+    if first < 0:
+        return ()
+    index = tuple(int(i) for i in np.unravel_index(first, reference.spec.shape)) if reference.spec.shape else ()
+    value = widened(got[first : first + 1], reference.spec.dtype)[0]
+    return (
+        Entry(name="first_wrong_index", value=str(list(index))),
+        Entry(name="got", value=f"{value:.9g}"),
+        Entry(name="expected", value=f"{reference.exact[first]:.9g}"),
+        Entry(name="wrong_elements", value=f"{count} of {got.size}"),
+    )
+
+
+def _equal(got: Array, reference: Reference) -> Verdict:
+    """Exact equality of stored elements."""
+    if got.tobytes() == reference.declared.tobytes():
+        return Verdict()
+    differs = got.view(f"u{got.dtype.itemsize}") != reference.declared.view(f"u{got.dtype.itemsize}")
+    first = int(np.argmax(differs))
+    index = tuple(int(i) for i in np.unravel_index(first, reference.spec.shape)) if reference.spec.shape else ()
+    evidence = (
+        Entry(name="reason", value="must be equal to the reference"),
+        Entry(name="first_wrong_index", value=str(list(index))),
+        Entry(name="got", value=str(got[first])),
+        Entry(name="expected", value=str(reference.declared[first])),
+        Entry(name="wrong_elements", value=f"{int(np.count_nonzero(differs))} of {got.size}"),
+    )
+    return Verdict(status=Status.WRONG_RESULT, evidence=evidence)
+
+
+def _judge_special(got: Array, reference: Reference) -> Verdict:
+    """A reference with NaN or infinities: same pattern, and the limits on what is finite in both."""
+    dtype = reference.spec.dtype
+    mine, theirs = widened(got, dtype), widened(reference.declared, dtype)
+    pattern = (np.isnan(mine) == np.isnan(theirs)) & (np.isinf(mine) == np.isinf(theirs))
+    pattern &= ~np.isinf(theirs) | (np.sign(mine) == np.sign(theirs))
+    if not pattern.all():
+        first = int(np.argmin(pattern))
+        evidence = (
+            Entry(name="reason", value="NaN or infinity where the reference has none, or the reverse"),
+            Entry(name="first_wrong_index", value=str([int(i) for i in np.unravel_index(first, reference.spec.shape)])),
+        )
+        return Verdict(status=Status.WRONG_RESULT, evidence=evidence)
+    keep = np.isfinite(theirs) & np.isfinite(reference.exact)
+    rmse, top = errors(mine[keep], reference.exact[keep])
+    if rmse <= rmse_limit(reference) and top <= max_limit(reference):
+        return Verdict(evidence=_numbers(reference, rmse, top))
+    entries = (Entry(name="reason", value="error above the limit"), *_numbers(reference, rmse, top))
+    return Verdict(status=Status.WRONG_RESULT, evidence=entries)

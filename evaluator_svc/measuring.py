@@ -1,0 +1,134 @@
+"""The timing stage: the device alone, fresh processes, and what the measurement allows to be claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaluator_svc.baselines import Baselines
+from evaluator_svc.calibration import Calibration, calibrate
+from evaluator_svc.cases import Suite
+from evaluator_svc.claims import Claim, Physics, claim
+from evaluator_svc.device import Device
+from evaluator_svc.eviction import Evictor
+from evaluator_svc.oracle import new_seed
+from evaluator_svc.poison import Poison
+from evaluator_svc.roofline import MEMORY, NS_PER_S, Peaks, floors
+from evaluator_svc.runner.process import Runner, RunnerLimits
+from evaluator_svc.settings import Settings
+from evaluator_svc.stages import Stopwatch
+from evaluator_svc.timing import Contest, Measured
+from evaluator_svc.workbench import Workbench
+from shared.errors import Retryable
+from shared.events import Entry, Status, Trust
+
+NOISY_TRIES = 3
+"""A noisy moment is waited out this often before it is reported; the control looks at the baselines alone."""
+FINAL_COLD_CALLS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """A built kernel that passed the correctness stage, with what it is timed on."""
+
+    library: Path
+    suite: Suite
+    bench: Workbench
+    final: bool
+
+
+class Measurer:
+    """Times kernels, one at a time."""
+
+    def __init__(self, device: Device, poison: Poison, settings: Settings) -> None:
+        self._device, self._poison, self._settings = device, poison, settings
+        self._calibrations: dict[int, Calibration] = {}
+        self._evict = Evictor()
+
+    async def measure(self, subject: Subject, watch: Stopwatch) -> tuple[Claim, Physics]:
+        """The claim the measurement supports, and the machine's limits it was held against.
+
+        Raises:
+            Retryable: the device was not free, or was lost meanwhile.
+        """
+        async with AsyncExitStack() as stack:
+            with watch.span("wait"):
+                token = await stack.enter_async_context(self._device.exclusive())
+            with watch.span("timing"):
+                made, physics = await self._claim(subject, afresh=False)
+                if made.status is Status.CHEAT:
+                    # Accuse on the best peaks this machine shows, not on a disturbed calibration.
+                    made, physics = await self._claim(subject, afresh=True)
+            if not await self._device.held(token):
+                raise Retryable("the device's lease was lost while timing")
+        return made, physics
+
+    async def _claim(self, subject: Subject, *, afresh: bool) -> tuple[Claim, Physics]:
+        physics = await self._physics(subject, afresh=afresh)
+        for _ in range(NOISY_TRIES):
+            measured = await self._rounds(subject)
+            failed = next((one.verdict for one in measured if not one.verdict.passed), None)
+            if failed is not None:
+                return _failed(failed.status, failed.evidence), physics
+            made = claim(measured, self._settings.timing, physics, new_seed())
+            if made.status is not Status.NOISY:
+                break
+        return made, physics
+
+    async def _rounds(self, subject: Subject) -> list[Measured]:
+        """One fresh process per search measurement, several (and fresh baselines) for a final one."""
+        timing, bench = self._settings.timing, subject.bench
+        if not subject.final:
+            return [await self._contest(subject, await bench.baselines(), timing.rounds, cold_calls=0)]
+        measured: list[Measured] = []
+        for _ in range(timing.final_processes):
+            async with AsyncExitStack() as stack:
+                baselines = await bench.fresh_baselines(stack)
+                one = await self._contest(subject, baselines, timing.final_rounds, cold_calls=FINAL_COLD_CALLS)
+                measured.append(one)
+                if not one.verdict.passed:
+                    break
+        return measured
+
+    async def _contest(self, subject: Subject, baselines: Baselines, rounds: int, *, cold_calls: int) -> Measured:
+        limits, bench, suite = self._settings.limits, subject.bench, subject.suite
+        runner = Runner.open(
+            subject.library,
+            suite.inputs,
+            suite.outputs,
+            sets=1,
+            limits=RunnerLimits(memory_bytes=limits.kernel_memory_bytes),
+            threads=bench.threads,
+            cpus=bench.cpus,
+        )
+        async with runner:
+            contest = Contest(
+                runner, baselines, suite.public, self._poison, self._settings.timing, call_s=limits.call_s
+            )
+            measured = await contest.measure(rounds)
+            if measured.verdict.passed and cold_calls:
+                await contest.cold(cold_calls, self._evict)
+            return measured
+
+    async def _physics(self, subject: Subject, *, afresh: bool) -> Physics:
+        bench = subject.bench
+        if afresh or bench.threads not in self._calibrations:
+            self._calibrations[bench.threads] = await calibrate(
+                self._settings.chip, self._settings.cache, threads=bench.threads, cpus=bench.cpus, afresh=afresh
+            )
+        return physics_of(self._calibrations[bench.threads].peaks, subject.suite)
+
+
+def physics_of(peaks: Peaks, suite: Suite) -> Physics:
+    """The limits a kernel of ``suite`` is held against."""
+    memory = peaks.bandwidth.get(MEMORY, 0.0)
+    return Physics(
+        floors=floors(peaks, bytes_min=suite.bytes_min, flops_min=suite.flops),
+        memory_traffic_ns=suite.bytes_min / memory * NS_PER_S if memory > 0 else 0.0,
+    )
+
+
+def _failed(status: Status, evidence: Sequence[Entry]) -> Claim:
+    return Claim(status=status, trust=Trust.NONE, timings=(), speedups=(), evidence=tuple(evidence), median_ns=0.0)

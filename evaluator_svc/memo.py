@@ -1,0 +1,51 @@
+"""Verdicts remembered: a kernel judged once under equal conditions is not judged again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from evaluator_svc.settings import HARNESS_VERSION
+from shared import ids, json_codec
+from shared.events import Evaluation, EvaluationRequested, Status
+from shared.store import Documents
+
+COLLECTION = "evaluator.verdicts"
+FORGOTTEN = frozenset({Status.NOISY, Status.INFRASTRUCTURE, Status.CANCELLED})
+"""Statuses that say nothing about the kernel."""
+
+
+class Memo:
+    """Evaluations by kernel, operator, chip, threads, purpose and harness version."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+
+    async def recall(self, request: EvaluationRequested) -> Evaluation | None:
+        """The remembered verdict, marked ``memoised``.
+
+        Raises:
+            Poison: the stored document is not a verdict of this version.
+        """
+        stored = await self._documents.get(COLLECTION, key(request))
+        if stored is None:
+            return None
+        evaluation = json_codec.from_plain(Evaluation, stored["evaluation"], COLLECTION)
+        assert isinstance(evaluation, Evaluation)
+        return replace(evaluation, memoised=True)
+
+    async def keep(self, request: EvaluationRequested, evaluation: Evaluation) -> None:
+        """Remember ``evaluation``, unless it says nothing about the kernel."""
+        if evaluation.status not in FORGOTTEN:
+            await self._documents.put(COLLECTION, key(request), {"evaluation": json_codec.to_plain(evaluation)})
+
+
+def key(request: EvaluationRequested) -> str:
+    """Everything a verdict depends on."""
+    return ids.derive(
+        request.kernel.kernel_id,
+        request.operator.source_hash,
+        request.chip,
+        request.threads,
+        request.purpose.value,
+        HARNESS_VERSION,
+    )

@@ -1,0 +1,120 @@
+"""The standard mutants: plausible wrong answers that a usable check must reject (pure).
+
+Each takes the declared reference (values as float64 or integers, in the output's shape) and returns a wrong answer,
+or the truth itself where the mutation changes nothing (a row swap of equal rows), which is then no mutant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from evaluator_svc.cases import Array, Reference, elements, widened
+from shared.dtypes import DType
+
+Mutant = Callable[[Array], Array]
+
+
+def _zeros(y: Array) -> Array:
+    return np.zeros_like(y)
+
+
+def _mean(y: Array) -> Array:
+    return np.full_like(y, y.mean())
+
+
+def _without_last_rows(y: Array) -> Array:
+    """The last tile never written: a sixteenth of the rows, at least one element, left at zero."""
+    flat = y.reshape(y.shape[0], -1).copy() if y.ndim else y.reshape(1, 1).copy()
+    flat[-max(1, flat.shape[0] // 16) :] = 0
+    return flat.reshape(y.shape)
+
+
+def _without_last_element(y: Array) -> Array:
+    flat = y.reshape(-1).copy()
+    flat[-1] = 0
+    return flat.reshape(y.shape)
+
+
+def _rows_swapped(y: Array) -> Array:
+    if y.ndim == 0 or y.shape[0] < 2:
+        return y
+    out = y.copy()
+    out[[0, -1]] = out[[-1, 0]]
+    return out
+
+
+def _shifted_by_one(y: Array) -> Array:
+    return np.roll(y.reshape(-1), 1).reshape(y.shape)
+
+
+def _shifted_back_by_one(y: Array) -> Array:
+    return np.roll(y.reshape(-1), -1).reshape(y.shape)
+
+
+def _scaled(y: Array) -> Array:
+    return y * (1 + 1e-3)
+
+
+def _offset(y: Array) -> Array:
+    """A dropped epsilon or bias: a thousandth of the output's deviation (of its size, when it has no deviation)."""
+    spread = float(y.std()) or float(np.abs(y).mean())
+    return y + 1e-3 * spread
+
+
+def _negated(y: Array) -> Array:
+    return -y
+
+
+def _half_precision(y: Array) -> Array:
+    with np.errstate(over="ignore"):
+        return y.astype(np.float16).astype(y.dtype)
+
+
+def _bfloat16(y: Array) -> Array:
+    bits = y.astype(np.float32).view(np.uint32)
+    return ((bits + 0x8000) & np.uint32(0xFFFF0000)).view(np.float32).astype(y.dtype)
+
+
+STANDARD: dict[str, Mutant] = {
+    "zeros": _zeros,
+    "mean of the output everywhere": _mean,
+    "last rows missing": _without_last_rows,
+    "last element missing": _without_last_element,
+    "two rows swapped": _rows_swapped,
+    "shifted by one element": _shifted_by_one,
+    "shifted back by one element": _shifted_back_by_one,
+    "sign flipped": _negated,
+}
+"""For every dtype."""
+FLOATING: dict[str, Mutant] = {
+    "scaled by 1.001": _scaled,
+    "offset by a thousandth of the deviation": _offset,
+}
+SINGLE: dict[str, Mutant] = {"rounded to float16": _half_precision, "rounded to bfloat16": _bfloat16}
+"""For float32 and float64 only: 16-bit operators round there by right."""
+
+
+def mutants(reference: Reference) -> Iterator[tuple[str, bytes]]:
+    """``(name, output bytes)`` of every mutant that differs from the declared reference."""
+    dtype = reference.spec.dtype
+    truth = widened(reference.declared, dtype).reshape(reference.spec.shape)
+    chosen = dict(STANDARD)
+    if dtype.floating:
+        chosen |= FLOATING
+    if dtype in (DType.F32, DType.F64):
+        chosen |= SINGLE
+    original = reference.declared.tobytes()
+    for name, mutate in chosen.items():
+        data = _stored(mutate(truth), dtype)
+        if data != original:
+            yield name, data
+
+
+def _stored(values: Array, dtype: DType) -> bytes:
+    if dtype is DType.BF16:
+        bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
+        return ((bits + 0x8000) >> 16).astype(np.uint16).tobytes()
+    kind = elements(b"", dtype).dtype
+    return np.ascontiguousarray(values).astype(kind).tobytes()

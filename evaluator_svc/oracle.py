@@ -1,0 +1,147 @@
+"""The controller's side of the oracle: cases as arrays that only this process maps.
+
+Seeds are secret: drawn here, sent to the trusted child, and to nobody else. Case files are unlinked once mapped.
+"""
+
+from __future__ import annotations
+
+import mmap
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluator_svc.cases import Array, Case, Reference, Suite, elements, make_reference
+from evaluator_svc.tensors import TensorSpec
+from evaluator_svc.trusted_child import TrustedChild
+from shared.dtypes import DType
+from shared.events import OperatorRef
+
+SEED_BITS = 48
+PUBLIC_CASES = 3
+HELD_OUT = ("scaled_down", "scaled_up", "shifted", "constant_rows", "heavy_tails", "all_equal")
+"""Names of the child's value transforms (``oracle_child/values.py``)."""
+
+
+class Oracle:
+    """Questions about one operator, answered by a ``TrustedChild`` in role ``oracle``.
+
+    ``scratch`` is a private directory, best on tmpfs. Methods raise ``OperatorError`` and ``OracleLost``.
+    """
+
+    def __init__(self, child: TrustedChild, operator: OperatorRef, scratch: Path, *, timeout_s: float) -> None:
+        self._child, self._operator, self._scratch, self._timeout_s = child, operator, scratch, timeout_s
+        self._serial = 0
+
+    async def open(self, source: str, threads: int) -> None:
+        """Load the operator's text in the child."""
+        await self._ask("open", role="oracle", source=source, name=self._operator.name, threads=threads)
+
+    async def describe(self) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...], int | None]:
+        """Specs of inputs and of outputs, and the operations of its contractions (None: unknown)."""
+        said = await self._ask("describe", seed=new_seed())
+        return _specs(said["inputs"]), _specs(said["outputs"]), said["flops"]
+
+    async def case(self, seed: int, transform: str = "") -> tuple[Case | None, str]:
+        """A case, or None and the reason it is none. ``transform`` is empty for the operator's own distribution."""
+        path = self._path()
+        said = await self._ask("case", seed=seed, transform=transform, path=str(path))
+        if "skipped" in said:
+            path.unlink(missing_ok=True)
+            return None, f"{transform}: {said['skipped']}"
+        blocks = _map_blocks(path, said["blocks"])
+        inputs = [(spec, data) for role, spec, data in blocks if role == "input"]
+        case = Case(
+            name=transform or "own inputs",
+            public=not transform,
+            specs=tuple(spec for spec, _ in inputs),
+            inputs=tuple(data for _, data in inputs),
+            references=_references(blocks),
+        )
+        return case, ""
+
+    async def suite(self, *, public: int = PUBLIC_CASES, held_out: Sequence[str] = HELD_OUT) -> Suite:
+        """Cases under new secret seeds."""
+        inputs, outputs, flops = await self.describe()
+        cases, skipped = [], []
+        for transform in ("",) * public + tuple(held_out):
+            case, reason = await self.case(new_seed(), transform)
+            if case is not None:
+                cases.append(case)
+            else:
+                skipped.append(reason)
+        shape_case, reason = await self.case(new_seed(), "shape")
+        return Suite(
+            inputs=inputs,
+            outputs=outputs,
+            cases=tuple(cases),
+            shape_case=shape_case,
+            flops=flops,
+            skipped=tuple(skipped) + ((reason,) if reason else ()),
+        )
+
+    async def perturbed(self, seed: int, other_seed: int, index: int) -> tuple[Array, ...] | None:
+        """Declared outputs, flat and stored, with input ``index`` changed; None when the reference refuses that."""
+        path = self._path()
+        said = await self._ask("perturbed", seed=seed, other_seed=other_seed, index=index, path=str(path))
+        if "skipped" in said:
+            return None
+        return tuple(elements(data, spec.dtype) for _, spec, data in _map_blocks(path, said["blocks"]))
+
+    async def repeats(self, seed: int) -> bool:
+        """Whether the reference gives equal bytes on equal inputs."""
+        return bool((await self._ask("repeat", seed=seed))["same"])
+
+    async def _ask(self, action: str, **fields: object) -> dict[str, Any]:
+        return await self._child.ask(action, timeout_s=self._timeout_s, **fields)
+
+    def _path(self) -> Path:
+        self._serial += 1
+        return self._scratch / f"case-{self._serial}"
+
+
+def new_seed() -> int:
+    """A seed nobody can guess."""
+    return secrets.randbits(SEED_BITS)
+
+
+Block = tuple[str, TensorSpec, NDArray[np.uint8]]
+
+
+def _specs(said: Sequence[Mapping[str, Any]]) -> tuple[TensorSpec, ...]:
+    return tuple(TensorSpec(shape=tuple(s["shape"]), dtype=DType(s["dtype"])) for s in said)
+
+
+def _map_blocks(path: Path, layout: Sequence[Mapping[str, Any]]) -> list[Block]:
+    """Blocks as read-only views of the file, which is unlinked: its pages live as long as the views."""
+    with path.open("rb") as file:
+        memory = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+    path.unlink()
+    blocks = []
+    for block in layout:
+        spec = TensorSpec(shape=tuple(block["shape"]), dtype=DType(block["dtype"]))
+        data = np.frombuffer(memory, dtype=np.uint8, count=spec.nbytes, offset=int(block["offset"]))
+        blocks.append((str(block["role"]), spec, data))
+    return blocks
+
+
+def _references(blocks: Sequence[Block]) -> tuple[Reference, ...]:
+    by_role: dict[str, list[tuple[TensorSpec, Array]]] = {}
+    for role, spec, data in blocks:
+        by_role.setdefault(role, []).append((spec, elements(data, spec.dtype)))
+    lows = [role for role in by_role if role.startswith("low:")]
+    references = []
+    for index, (spec, declared) in enumerate(by_role["declared"]):
+        references.append(
+            make_reference(
+                spec,
+                by_role["exact"][index][1],
+                declared,
+                by_role["nudged"][index][1] if "nudged" in by_role else None,
+                [(role.removeprefix("low:"), by_role[role][index][1]) for role in lows],
+            )
+        )
+    return tuple(references)

@@ -1,0 +1,42 @@
+"""The child's loop: one JSON request a line on stdin, one JSON answer a line on stdout.
+
+Answers: ``{"ok": {...}}``, or ``{"fault": line}`` when the operator is to blame. Anything else that goes wrong ends
+the process with a traceback on stderr: the controller treats that as infrastructure.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+from evaluator_svc.oracle_child.answers import Oracle
+from evaluator_svc.oracle_child.baseline import Baseline
+from evaluator_svc.oracle_child.model import OperatorFault
+
+ROLES: dict[str, type[Oracle | Baseline]] = {"oracle": Oracle, "baseline": Baseline}
+ACTIONS = frozenset({"describe", "case", "perturbed", "repeat", "attach", "compile", "run"})
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what the operator prints must not be read as an answer
+    served: Oracle | Baseline | None = None
+    for line in sys.stdin:
+        request: dict[str, Any] = json.loads(line)
+        try:
+            if request["action"] == "open":
+                served = ROLES[request["role"]](request)
+                answer: dict[str, Any] = {}
+            elif request["action"] in ACTIONS:
+                answer = getattr(served, request["action"])(request)
+            else:
+                raise ValueError(f"unknown action {request['action']!r}")
+            answers.write(json.dumps({"ok": answer}) + "\n")
+        except OperatorFault as fault:
+            answers.write(json.dumps({"fault": str(fault)}) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""Unpredictable poison for outputs: a kernel can neither skip an element nor recognise that it was asked before."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+POOL_BYTES = 1 << 22
+WORD = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Stain:
+    """One poisoning of one buffer: enough to tell later which elements still hold it."""
+
+    offset: int
+    nbytes: int
+
+
+class Poison:
+    """Random bytes, drawn once per worker from the operating system and laid out at a new random offset each time."""
+
+    def __init__(self) -> None:
+        generator = np.random.default_rng(secrets.randbits(128))
+        pool = np.frombuffer(generator.bytes(POOL_BYTES), dtype=np.uint8)
+        self._pool: NDArray[np.uint8] = np.concatenate([pool, pool])
+
+    def apply(self, buffer: memoryview) -> Stain:
+        """Overwrite ``buffer``."""
+        target = np.frombuffer(buffer, dtype=np.uint8)
+        stain = Stain(secrets.randbelow(POOL_BYTES // WORD) * WORD, target.size)
+        for start in range(0, target.size, POOL_BYTES):
+            part = target[start : start + POOL_BYTES]
+            part[:] = self._pool[stain.offset : stain.offset + part.size]
+        return stain
+
+    def untouched(self, stain: Stain, buffer: memoryview, itemsize: int) -> NDArray[np.bool_]:
+        """Per element, whether it still holds what ``apply`` wrote; by chance for one in 256**itemsize."""
+        got = np.frombuffer(buffer, dtype=np.uint8)
+        same = np.empty(got.size // itemsize, dtype=np.bool_)
+        kind = f"u{itemsize}"
+        for start in range(0, got.size, POOL_BYTES):
+            part = got[start : start + POOL_BYTES]
+            poison = self._pool[stain.offset : stain.offset + part.size]
+            same[start // itemsize : (start + part.size) // itemsize] = part.view(kind) == poison.view(kind)
+        return same

@@ -1,0 +1,99 @@
+"""Every choice and limit of the evaluator, with its name and default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import platformdirs
+
+from shared import settings
+
+HARNESS_VERSION = "1"
+"""Part of the key of every remembered verdict: raise it when a verdict could come out differently."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """``EVALUATOR_*``. Times in seconds, sizes in bytes.
+
+    Raises:
+        ValueError: a limit that is not positive.
+    """
+
+    members: int = 2
+    """Evaluations in progress: one builds while another is timed."""
+    operators_max: int = 2
+    """Operators whose oracle and baseline processes are kept alive."""
+    oracle_s: float = 120.0
+    """For one answer of the oracle, the import of torch included."""
+    compile_s: float = 300.0
+    """For ``torch.compile`` of the baseline."""
+    call_s: float = 10.0
+    """For one call of a kernel; a block of calls gets this and its expected time."""
+    kernel_memory_bytes: int = 2 << 30
+    """What a kernel may allocate besides its buffers."""
+    case_bytes_max: int = 4 << 30
+    """Inputs and references of one operator in the controller's memory."""
+    lease_s: float = 120.0
+    device_wait_s: float = 1800.0
+    """For the exclusive use of the cores, before the worker calls itself overloaded."""
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected more than 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimingSettings:
+    """``TIMING_*``: how much is measured, and when a moment counts as too noisy.
+
+    Raises:
+        ValueError: fewer rounds than an interval needs.
+    """
+
+    rounds: int = 12
+    """Rounds of a SEARCH measurement; each has one block per contestant."""
+    final_rounds: int = 12
+    """Rounds in each of the fresh processes of a FINAL measurement."""
+    final_processes: int = 3
+    block_ns: int = 6_000_000
+    hopeless_rounds: int = 5
+    """A candidate three times slower than every baseline in each of this many rounds is measured no further."""
+    drift_ppm: int = 50_000
+    """NOISY when the baseline's own A/A interval lies entirely beyond 1 +- this."""
+    spread_ppm: int = 150_000
+    """NOISY when the baseline's blocks scatter more than this (median absolute deviation over median)."""
+    clock_slack_ppm: int = 100_000
+    clock_slack_ns: int = 300_000
+    """The controller's clock may exceed the runner's by this share and this much per block; else trust stays L2."""
+    implausible_ppm: int = 900_000
+    """A time below this share of the speed-of-light floor is no measurement but an attack on one."""
+
+    def __post_init__(self) -> None:
+        if min(self.rounds, self.final_rounds) < 4 or self.final_processes < 1:
+            raise ValueError("rounds must be at least 4 and final_processes at least 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    limits: Limits = field(default_factory=Limits)
+    timing: TimingSettings = field(default_factory=TimingSettings)
+    chip: str = "cpu-x86_64"
+    cache: Path = field(default_factory=lambda: Path(platformdirs.user_cache_dir("kernelevolve")))
+    """Calibrations, compiled baselines and the machine-wide lock."""
+
+
+def from_env(environment: Mapping[str, str]) -> Settings:
+    """Settings from environment variables.
+
+    Raises:
+        UserError: names the variable that does not parse or is out of range.
+    """
+    return Settings(
+        limits=settings.from_env(Limits, environment, "EVALUATOR_"),
+        timing=settings.from_env(TimingSettings, environment, "TIMING_"),
+        chip=environment.get("EVALUATOR_CHIP", "") or "cpu-x86_64",
+    )

@@ -1,0 +1,198 @@
+"""Timing: interleaved blocks of candidate, eager and compiled, every one on values the candidate has not seen before.
+
+One block: new inputs are written, outputs poisoned, one call made (its *fresh* time), outputs poisoned again, then a
+block of calls timed by the controller's clock and its outputs verified. A round has one block of every contestant, in
+an order shuffled from round to round and mirrored in every second one (A B C, C B A).
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from evaluator_svc.baselines import Baselines
+from evaluator_svc.cases import Case
+from evaluator_svc.correctness import Launcher
+from evaluator_svc.judge import Verdict, judge, within
+from evaluator_svc.oracle import new_seed
+from evaluator_svc.poison import Poison
+from evaluator_svc.runner.ending import RunFailure
+from evaluator_svc.settings import TimingSettings
+from shared.events import Entry, Status
+
+CANDIDATE = "candidate"
+CALLS_MAX = 4096
+HOPELESS = 3.0
+"""A candidate this many times slower than every baseline cannot win, however noisy the moment."""
+
+
+@dataclass(kw_only=True)
+class Samples:
+    """Times of one contestant: ns per call by block, and of the first call on fresh values."""
+
+    calls: int = 1
+    block_ns: list[float] = field(default_factory=list)
+    fresh_ns: list[float] = field(default_factory=list)
+    cold_ns: list[float] = field(default_factory=list)
+
+    @property
+    def median_ns(self) -> float:
+        return statistics.median(self.block_ns) if self.block_ns else 0.0
+
+
+@dataclass(kw_only=True)
+class Measured:
+    """What one process' rounds gave. ``clocks``: (controller's ns, runner's ns) of every candidate block."""
+
+    samples: dict[str, Samples]
+    clocks: list[tuple[int, int]] = field(default_factory=list)
+    verified: int = 0
+    verdict: Verdict = field(default_factory=Verdict)
+
+
+class Contest:
+    """One candidate against the baselines in one pair of processes."""
+
+    def __init__(
+        self,
+        runner: Launcher,
+        baselines: Baselines,
+        cases: Sequence[Case],
+        poison: Poison,
+        settings: TimingSettings,
+        *,
+        call_s: float,
+    ) -> None:
+        self._runner, self._baselines, self._poison = runner, baselines, poison
+        self._cases, self._settings, self._call_s = cases, settings, call_s
+        self._draw = random.Random(new_seed())  # noqa: S311 - seeded from the operating system, order only
+        self._names = (CANDIDATE, *baselines.names)
+        self._measured = Measured(samples={name: Samples() for name in self._names})
+
+    async def measure(self, rounds: int) -> Measured:
+        """Run ``rounds`` rounds; stops early at a wrong output, a dead runner, or a hopeless candidate."""
+        if not await self._warm_up():
+            return self._measured
+        order = list(self._names)
+        for number in range(rounds):
+            if number % 2 == 0:
+                self._draw.shuffle(order)
+            else:
+                order.reverse()
+            for name in order:
+                if not await self._block(name):
+                    return self._measured
+            if number + 1 >= self._settings.hopeless_rounds and self._hopeless():
+                break
+        return self._measured
+
+    async def cold(self, times: int, evict: Callable[[], None]) -> bool:
+        """Single calls after the caches were evicted, of every contestant."""
+        for _ in range(times):
+            for name in self._names:
+                case = self._fresh_inputs(name)
+                evict()
+                elapsed = await self._call(name, 1)
+                if elapsed is None or (name == CANDIDATE and not self._verify(case)):
+                    return False
+                self._measured.samples[name].cold_ns.append(elapsed)
+        return True
+
+    async def _warm_up(self) -> bool:
+        """Touch everything once and size the blocks."""
+        for name in self._names:
+            self._fresh_inputs(name)
+            for calls in (1, 1):
+                elapsed = await self._call(name, calls)
+                if elapsed is None:
+                    return False
+            wanted = round(self._settings.block_ns / max(elapsed or 1, 1))
+            calls = max(1, min(CALLS_MAX, wanted))
+            # A short call is mostly overhead of the round trip: size it again from a block.
+            elapsed = await self._call(name, calls)
+            if elapsed is None:
+                return False
+            self._measured.samples[name].calls = max(
+                1, min(CALLS_MAX, round(self._settings.block_ns * calls / max(elapsed, 1)))
+            )
+        return True
+
+    async def _block(self, name: str) -> bool:
+        samples = self._measured.samples[name]
+        case = self._fresh_inputs(name)
+        fresh = await self._call(name, 1)
+        if fresh is None:
+            return False
+        if name == CANDIDATE:
+            self._stain(case)
+        elapsed = await self._call(name, samples.calls, block=True)
+        if elapsed is None or (name == CANDIDATE and not self._verify(case)):
+            return False
+        samples.fresh_ns.append(fresh)
+        samples.block_ns.append(elapsed / samples.calls)
+        return True
+
+    def _fresh_inputs(self, name: str) -> Case:
+        case = self._draw.choice(self._cases)
+        if name == CANDIDATE:
+            for index, data in enumerate(case.inputs):
+                self._runner.write_input(0, index, data)
+            self._stain(case)
+        else:
+            self._baselines.write_inputs(case.inputs)
+        return case
+
+    def _stain(self, case: Case) -> None:
+        for output in range(len(case.references)):
+            self._poison.apply(self._runner.output_bytes(0, output))
+
+    async def _call(self, name: str, calls: int, *, block: bool = False) -> float | None:
+        """Elapsed ns of ``calls`` calls by the controller's clock; None after the candidate failed."""
+        timeout_s = self._call_s * max(1, calls // 8)
+        if name != CANDIDATE:
+            return await self._baselines.run(name, calls, timeout_s=timeout_s)
+        ran = await self._runner.run(calls, 0, timeout_s)
+        if isinstance(ran, RunFailure):
+            self._fail(Verdict(status=ran.status, evidence=ran.evidence))
+            return None
+        if ran.return_code != 0:
+            self._fail(Verdict(status=Status.RUNTIME_ERROR, evidence=(_entry("return_code", ran.return_code),)))
+            return None
+        if block:
+            self._measured.clocks.append((ran.elapsed_ns, ran.runner_ns))
+        return ran.elapsed_ns
+
+    def _verify(self, case: Case) -> bool:
+        """The outputs of the block just timed, against the case it ran on."""
+        self._measured.verified += 1
+        overrun = self._runner.slack_intact()
+        if overrun is not None:
+            evidence = (_entry("reason", "wrote outside its outputs while timed"), _entry("where", overrun))
+            self._fail(Verdict(status=Status.RUNTIME_ERROR, evidence=evidence))
+            return False
+        for output, reference in enumerate(case.references):
+            data = self._runner.output_bytes(0, output)
+            if within(reference, data):
+                continue
+            verdict = judge(reference, data)
+            if not verdict.passed:
+                self._fail(Verdict(status=verdict.status, evidence=(*verdict.evidence, _entry("case", "a timed call"))))
+                return False
+        return True
+
+    def _hopeless(self) -> bool:
+        mine = self._measured.samples[CANDIDATE].block_ns
+        return all(
+            own > HOPELESS * other
+            for name in self._baselines.names
+            for own, other in zip(mine, self._measured.samples[name].block_ns, strict=True)
+        )
+
+    def _fail(self, verdict: Verdict) -> None:
+        self._measured.verdict = verdict
+
+
+def _entry(name: str, value: object) -> Entry:
+    return Entry(name=name, value=str(value))

@@ -1,0 +1,187 @@
+"""What a worker keeps per operator: its oracle, its admitted suite of cases, and its baselines, all alive.
+
+Importing torch costs 1.5-3 s a process, so the processes start when the operator is first seen and stay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from evaluator_svc.admission import Admission, admit
+from evaluator_svc.baselines import Baselines
+from evaluator_svc.cases import Suite
+from evaluator_svc.oracle import HELD_OUT, Oracle
+from evaluator_svc.settings import Settings
+from evaluator_svc.trusted_child import OracleLost, TrustedChild
+from shared.errors import OperatorError
+from shared.events import OperatorRef
+
+T = TypeVar("T")
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a private directory is made in it
+FINAL_PUBLIC_CASES = 4
+
+
+class Workbench:
+    """One operator at one thread count. Use ``close`` when done."""
+
+    def __init__(
+        self, operator: OperatorRef, source: str, threads: int, cpus: tuple[int, ...], settings: Settings
+    ) -> None:
+        self.operator, self.threads, self.cpus = operator, threads, cpus
+        self._source, self._settings = source, settings
+        self._stack = AsyncExitStack()
+        where = tempfile.mkdtemp(prefix="ke-oracle-", dir=SHARED_MEMORY if SHARED_MEMORY.is_dir() else None)
+        self._scratch = Path(where)  # mode 0700: no box sees it
+        self._oracle = _Once(self._open_oracle)
+        self._admitted = _Once(self._admit)
+        self._baselines = _Once(self._open_baselines)
+        self.lost = False
+        """Set when one of its processes died: it is of no more use."""
+
+    async def suite(self) -> tuple[Suite, Admission]:
+        """The admitted cases every search evaluation is judged on; secret seeds of this worker.
+
+        Raises:
+            OperatorError: the operator is refused.
+            OracleLost: the oracle died.
+        """
+        return await self._admitted.get()
+
+    async def fresh_suite(self) -> Suite:
+        """Cases under new secret seeds, for a final measurement."""
+        return await (await self._oracle.get()).suite(public=FINAL_PUBLIC_CASES, held_out=HELD_OUT)
+
+    async def baselines(self) -> Baselines:
+        """Eager and compiled, ready to be timed. The first call compiles: keep the cores shared meanwhile."""
+        return await self._baselines.get()
+
+    def start_baselines(self) -> None:
+        """Begin what ``baselines`` waits for, so that it compiles while the first kernel does."""
+        self._baselines.start()
+
+    async def fresh_baselines(self, stack: AsyncExitStack) -> Baselines:
+        """Baselines in a new process that ends with ``stack``."""
+        return await self._start_baselines(stack, "baseline-final")
+
+    async def close(self) -> None:
+        """End the processes and remove the scratch directory."""
+        for once in (self._admitted, self._baselines, self._oracle):
+            await once.cancel()
+        await self._stack.aclose()
+        shutil.rmtree(self._scratch)
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            "OMP_NUM_THREADS": str(self.threads),
+            "MKL_NUM_THREADS": str(self.threads),
+            "TORCHINDUCTOR_CACHE_DIR": str(self._settings.cache / "inductor"),
+            "TORCHINDUCTOR_COMPILE_THREADS": "1",  # no pool of compiler processes that outlives the compilation
+        }
+
+    async def _open_oracle(self) -> Oracle:
+        child = TrustedChild("oracle", cpus=(), environment=self._environment(), where=self.operator.name)
+        await self._stack.enter_async_context(child)
+        oracle = Oracle(child, self.operator, self._scratch, timeout_s=self._settings.limits.oracle_s)
+        await oracle.open(self._source, self.threads)
+        return oracle
+
+    async def _admit(self) -> tuple[Suite, Admission]:
+        oracle = await self._oracle.get()
+        suite = await oracle.suite()
+        held = sum(case.nbytes for case in suite.cases)
+        if held > self._settings.limits.case_bytes_max:
+            raise OperatorError(
+                f"its cases need {held >> 20} MiB, more than the limit of "
+                f"{self._settings.limits.case_bytes_max >> 20} MiB",
+                where=self.operator.name,
+                hint="raise EVALUATOR_CASE_BYTES_MAX or use smaller inputs",
+            )
+        return suite, await admit(oracle, suite, where=self.operator.name)
+
+    async def _open_baselines(self) -> Baselines:
+        return await self._start_baselines(self._stack, "baseline")
+
+    async def _start_baselines(self, stack: AsyncExitStack, name: str) -> Baselines:
+        suite, _ = await self.suite()
+        child = TrustedChild("baseline", cpus=self.cpus, environment=self._environment(), where=self.operator.name)
+        await stack.enter_async_context(child)
+        scratch = self._scratch / name
+        scratch.mkdir(exist_ok=True)
+        baselines = Baselines(child, self.operator, scratch)
+        await baselines.open(self._source, suite.inputs, threads=self.threads, timeout_s=self._settings.limits.oracle_s)
+        baselines.write_inputs(suite.public[0].inputs)
+        await baselines.compile(timeout_s=self._settings.limits.compile_s)
+        return baselines
+
+
+class Workbenches:
+    """The workbenches of a worker; beyond the limit, the least recently used that nobody uses is closed."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._open: OrderedDict[tuple[str, int], Workbench] = OrderedDict()
+        self._users: Counter[Workbench] = Counter()
+
+    @asynccontextmanager
+    async def use(
+        self, operator: OperatorRef, source: str, threads: int, cpus: tuple[int, ...]
+    ) -> AsyncIterator[Workbench]:
+        """The workbench of ``operator``. One whose process was lost is closed with its last user."""
+        key = (operator.source_hash, threads)
+        bench = self._open.get(key)
+        if bench is None or bench.lost:
+            bench = self._open[key] = Workbench(operator, source, threads, cpus, self._settings)
+        self._open.move_to_end(key)
+        self._users[bench] += 1
+        try:
+            yield bench
+        except OracleLost:
+            bench.lost = True
+            if self._open.get(key) is bench:
+                del self._open[key]
+            raise
+        finally:
+            self._users[bench] -= 1
+            if bench.lost and not self._users[bench]:
+                await bench.close()
+            await self._shrink()
+
+    async def close(self) -> None:
+        while self._open:
+            _, bench = self._open.popitem()
+            await bench.close()
+
+    async def _shrink(self) -> None:
+        idle = [key for key, bench in self._open.items() if not self._users[bench]]
+        for key in idle[: max(0, len(self._open) - self._settings.limits.operators_max)]:
+            await self._open.pop(key).close()
+
+
+class _Once(Generic[T]):
+    """An awaitable computed once and shared by everyone who asks meanwhile; a failure is kept too."""
+
+    def __init__(self, make: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        self._make = make
+        self._task: asyncio.Task[T] | None = None
+
+    def start(self) -> asyncio.Task[T]:
+        if self._task is None:
+            self._task = asyncio.create_task(self._make())
+        return self._task
+
+    async def get(self) -> T:
+        return await asyncio.shield(self.start())
+
+    async def cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            if not self._task.cancelled():
+                self._task.exception()  # looked at: whoever awaited it has seen it too
