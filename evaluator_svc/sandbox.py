@@ -13,8 +13,9 @@ import select
 import signal
 import struct
 import subprocess
+import threading
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -133,15 +134,17 @@ class Sandbox:
             finally:
                 os.close(tell)
             inner = _inner_pid(told) if self.isolated else process.pid
-        return Boxed(process=process, inner_pid=inner)
+        return Boxed(process=process, inner_pid=inner, watch=_pidfd(inner))
 
 
 @dataclass(slots=True, kw_only=True)
 class Boxed:
-    """A running box. ``inner_pid`` is its first process as the host sees it (0: the box did not start)."""
+    """A running box. ``inner_pid`` is its first process as the host sees it, ``watch`` a descriptor of that process."""
 
     process: subprocess.Popen[bytes]
     inner_pid: int
+    watch: int
+    _closing: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def wait(self, timeout_s: float) -> int | None:
         """The exit status (128 + signal when killed by one), or None when time is up."""
@@ -152,22 +155,33 @@ class Boxed:
         return status if status >= 0 else 128 - status
 
     def signal(self) -> None:
-        """Send SIGKILL to the box without waiting: its namespace dies with its first process, its group with it."""
-        if self.process.returncode is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
+        """Send SIGKILL to the box's first process without waiting; its namespace, or its group, dies with it.
+
+        May be called from another thread than the rest.
+        """
+        with self._closing:
+            if self.process.returncode is not None:
+                return
+            if self.watch >= 0 and self.inner_pid != self.process.pid:
+                # Not bubblewrap itself: it lives to reap its child, so that no zombie is left to the host's init.
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(self.watch, signal.SIGKILL)
+            else:
+                os.killpg(self.process.pid, signal.SIGKILL)
 
     def kill(self) -> None:
-        """Kill every process of the box and return when the last one is gone.
+        """Kill every process of the box and return when the last one is gone. Call it once at the end, at least.
 
         Raises:
             Fatal: a process survived SIGKILL for ``KILL_WAIT_S``.
         """
-        watch = _pidfd(self.inner_pid)
         self.signal()
         gone = self.wait(KILL_WAIT_S) is not None
-        if watch is not None:
-            gone = gone and bool(select.select([watch], [], [], KILL_WAIT_S)[0])
-            os.close(watch)
+        if self.watch >= 0:
+            gone = bool(select.select([self.watch], [], [], KILL_WAIT_S)[0]) and gone
+            with self._closing:
+                os.close(self.watch)
+                self.watch = -1
         if not gone:
             raise Fatal(f"the box of process {self.process.pid} survived SIGKILL for {KILL_WAIT_S:.0f} s")
 
@@ -217,10 +231,9 @@ def _inner_pid(told: int) -> int:
     return int(json.loads(said)["child-pid"]) if said else 0
 
 
-def _pidfd(pid: int) -> int | None:
-    if pid == 0:
-        return None
+def _pidfd(pid: int) -> int:
+    """A descriptor of the process, -1 when it is gone already (or never was: 0)."""
     try:
-        return os.pidfd_open(pid)
+        return os.pidfd_open(pid) if pid else -1
     except ProcessLookupError:
-        return None
+        return -1

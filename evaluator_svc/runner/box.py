@@ -10,7 +10,7 @@ import mmap
 import os
 import secrets
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +37,10 @@ THREAD_BYTES = 160 << 20
 OUTPUT_BYTES = 1 << 20
 """What a kernel may print before it is killed."""
 THREADS_MAX = 256
+FLAGS_FIELD, THREADS_FIELD = 9 - 3, 20 - 3
+"""Of proc_pid_stat(5), counted after pid and name."""
+EXITING = 0x4
+"""PF_EXITING of <linux/sched.h>."""
 START_TIMEOUT_S = 20.0
 END_TIMEOUT_S = 2.0
 
@@ -68,6 +72,7 @@ class RunnerBox:
             resources.callback(os.close, page)
             os.ftruncate(page, mmap.PAGESIZE)
             self._page = mmap.mmap(page, mmap.PAGESIZE)
+            resources.callback(self._page.close)
             self._output = os.memfd_create("ke-printed")
             resources.callback(os.close, self._output)
             self._reply, replies = os.pipe()
@@ -128,12 +133,22 @@ class RunnerBox:
         return time.clock_gettime_ns(~self._pid << 3 | 2)
 
     def threads_alive(self) -> int:
-        """Threads of the process as the kernel counts them: field 20 of /proc/PID/stat, after the name in brackets.
+        """Threads of the process that are not on their way out.
+
+        A joined thread may still be listed, with its exit flag set: the kernel sets that before it wakes the joiner.
 
         Raises:
             OSError: the process is gone.
         """
-        return int(Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()[17])
+        process = Path(f"/proc/{self._pid}")
+        listed = int(_stat(process)[THREADS_FIELD])
+        if listed <= self._threads:
+            return listed
+        alive = 0
+        for task in process.joinpath("task").iterdir():
+            with suppress(FileNotFoundError, ProcessLookupError):
+                alive += not int(_stat(task)[FLAGS_FIELD]) & EXITING
+        return alive
 
     def kill(self) -> None:
         self._boxed.kill()
@@ -190,3 +205,8 @@ class RunnerBox:
             return self.end(None), 0
         reply = protocol.reply(answer.raw[:got])
         return (reply or self.end(ending.failure(Status.CHEAT, channel=ending.SPOKE))), elapsed.value
+
+
+def _stat(directory: Path) -> list[str]:
+    """Fields of proc_pid_stat(5) after the name, which stands in brackets and may hold anything."""
+    return directory.joinpath("stat").read_text().rpartition(")")[2].split()

@@ -6,6 +6,7 @@ import fcntl
 import mmap
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from evaluator_svc.runner.layout import Layout, Region, plan
@@ -31,7 +32,8 @@ class Buffers:
         self._regions = {(r.set_, r.index, r.output): r for r in self.layout.regions}
         for region in self.layout.regions:
             pages = self._pages(region)
-            pages[:] = bytes([CANARY]) * region.size
+            pages[: region.data] = bytes([CANARY]) * region.data
+            pages[region.data + region.nbytes :] = bytes([CANARY]) * (region.size - region.data - region.nbytes)
 
     def view(self, set_: int, index: int, *, output: bool) -> memoryview:
         """Writable bytes of one tensor, ``nbytes`` long."""
@@ -47,6 +49,8 @@ class Buffers:
     def slack_broken(self) -> str | None:
         """Which bytes outside an output were written, or None."""
         for region in self.layout.regions:
+            if not region.output:  # the runner cannot write there
+                continue
             pages = self._pages(region)
             before = bytes(pages[: region.data])
             after = bytes(pages[region.data + region.nbytes :])
@@ -56,9 +60,12 @@ class Buffers:
         return None
 
     def close(self) -> None:
-        """Give up the files. The memory goes when the last view of it goes."""
+        """Give up the files, and the memory unless views of it are still held: it goes when they go."""
         for fd in (self.inputs_fd, self.outputs_fd):
             os.close(fd)
+        for memory in (self._inputs, self._outputs):
+            with suppress(BufferError):
+                memory.close()
 
     def _pages(self, region: Region) -> memoryview:
         whole = memoryview(self._outputs if region.output else self._inputs)

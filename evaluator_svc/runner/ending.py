@@ -2,7 +2,7 @@
 
 | what happened | status |
 |---|---|
-| time is up | TIMEOUT |
+| time is up, on the clock or on the processor | TIMEOUT |
 | refused system call (socket, fork, exec, open …) | CHEAT |
 | exit of its own accord, even with code 0 | CHEAT |
 | foreign bytes on the result channel, or its loss | CHEAT |
@@ -78,6 +78,8 @@ def thrown(report: Report, kind: int) -> RunFailure:
 
 def _fault(report: Report, layout: Layout) -> RunFailure:
     name = _signal_name(report.signal)
+    if report.signal == signal.SIGXCPU:
+        return failure(Status.TIMEOUT, signal=name)
     if report.signal not in (signal.SIGSEGV, signal.SIGBUS):
         return failure(Status.RUNTIME_ERROR, signal=name)
     access = "write" if report.error & WRITE_FAULT else "read"

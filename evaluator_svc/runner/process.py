@@ -169,11 +169,12 @@ class Runner:
                 return answer
             if answer.kind != Kind.NONE:
                 return box.end(ending.thrown(box.report(), answer.kind))
+            alive = box.threads_alive()
             # Ask again: a kernel that answered for itself is still running, and its true answer comes now.
             settled, _ = box.ask(calls=0, first_set=0, timeout_s=timeout_s)
             if isinstance(settled, RunFailure):
                 return settled
-            spent, alive = box.cpu_ns() - before, box.threads_alive()
+            spent = box.cpu_ns() - before
         except OSError:  # the process ended between two questions
             return box.end(None)
         if alive > self._threads:

@@ -1,0 +1,97 @@
+"""Which layers hold where, and that a missing one is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import psutil
+import pytest
+
+from evaluator_svc.runner.process import Ran, Runner
+from evaluator_svc.runner.program import cache_directory, machine_sandbox, runner_program, stopwatch
+from tests.integration.evaluator.softmax_runner import SPEC, build
+
+pytestmark = pytest.mark.serial
+
+ROOT = Path(__file__).parents[3]
+FULL = "namespaces+mounts+seccomp+landlock+rlimits"
+HOSTILE = {
+    "right": "ran", "fork_bomb": "CHEAT", "network_call": "CHEAT", "reads_project_files": "CHEAT",
+    "allocates_64_gb": "OUT_OF_MEMORY", "kills_parent": "CHEAT", "writes_past_end": "RUNTIME_ERROR",
+}  # fmt: skip
+
+
+def elsewhere(condition, *kernels):
+    runner_program()
+    stopwatch()
+    with tempfile.TemporaryDirectory() as cache:
+        # Programs do not depend on the condition; the kernels are built anew under it.
+        shutil.copytree(cache_directory() / "programs", Path(cache) / "kernelevolve" / "programs")
+        for directory in (cache, Path(cache) / "kernelevolve"):
+            Path(directory).chmod(0o777)
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.integration.evaluator.elsewhere", condition, cache, *kernels],
+            cwd=ROOT, capture_output=True, text=True, timeout=100, check=False,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def readable_by_all(path):
+    return all(p.stat().st_mode & 0o005 == 0o005 for p in (path, *path.parents))
+
+
+@pytest.mark.skipif(
+    os.geteuid() == 0 and not readable_by_all(Path(sys.prefix) / "bin"),
+    reason="root keeps the project where an ordinary user cannot read it",
+)
+def test_an_ordinary_user_has_the_same_box():
+    found = elsewhere("ordinary-user", *HOSTILE)
+    assert found == HOSTILE | {"runner level": FULL, "build level": FULL}
+
+
+def test_without_namespaces_the_level_says_so_and_the_other_layers_hold():
+    found = elsewhere("no-namespaces", *HOSTILE)
+    lower = "seccomp+landlock+rlimits"
+    assert found == HOSTILE | {"runner level": lower, "build level": lower}
+
+
+@pytest.mark.parametrize("layer", ["landlock", "seccomp"])
+def test_a_layer_that_the_kernel_refuses_is_missing_from_the_level(layer):
+    found = elsewhere(f"no-{layer}", "right")
+    lower = FULL.replace(f"+{layer}", "")
+    assert found == {"right": "ran", "runner level": lower, "build level": lower}
+
+
+def test_a_kernel_sees_no_file_of_the_host_but_itself():
+    async def scenario():
+        built = await build("looks_around")
+        async with Runner.open(built.path, [SPEC], [SPEC]) as runner:
+            ran = await runner.run(1)
+            assert isinstance(ran, Ran), ran
+            return runner.sandbox, list(runner.output_bytes(0, 0)[:8].cast("f"))
+
+    assert machine_sandbox().isolated
+    assert asyncio.run(scenario()) == (FULL, [0.0, 1.0])
+
+
+def test_a_box_leaves_no_process_behind():
+    async def scenario():
+        built = await build("right")
+        mine = psutil.Process()
+        async with Runner.open(built.path, [SPEC], [SPEC]) as runner:
+            await runner.run(1)
+            during = mine.children(recursive=True)
+        return during, mine.children(recursive=True)
+
+    during, after = asyncio.run(scenario())
+    assert len(during) == 3  # bubblewrap, the reaper of its namespace, the runner program
+    assert after == []
+    assert not any(child.is_running() for child in during)
