@@ -76,7 +76,7 @@ async def conclude(run: RunDirectory, spec: OperatorSpec, *, begin_ns: int) -> F
     tree = past.tree
     history.export(run.log, past)
     best = winner(tree)
-    shipped = artefact.export_winner(run.kernel, spec, best, past.blobs) if best else None
+    shipped = artefact.export_winner(run.kernel, spec, best, past.blobs, tree.search) if best else None
     total_ns = time.monotonic_ns() - begin_ns
     result = outcome.final_object(tree, run_dir=run.path, artefact=shipped, total_ns=total_ns)
     rundir.write_whole(run.report, render(tree, past.blobs, result))

@@ -1,0 +1,164 @@
+"""The exported artefact, used as its reader would: in fresh processes, elsewhere, with nothing but PyTorch."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shared.errors import UserError
+from tests.integration.artefact import exported
+
+pytestmark = pytest.mark.serial
+PROBE = Path(exported.__file__).with_name("probe.py")
+
+
+def probe(directory: Path, cwd: Path, *arguments: str, **environment: str) -> dict:
+    """What the probe printed, run in ``cwd`` with a cache of its own and without this project on the path."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(cwd), "KERNELEVOLVE_CACHE": str(cwd / "cache")} | environment
+    done = subprocess.run(
+        [sys.executable, "-I", str(PROBE), str(directory), *arguments],
+        cwd=cwd,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    return exported.write(tmp_path_factory.mktemp("run") / "kernel")
+
+
+@pytest.fixture(scope="module")
+def facts(directory, tmp_path_factory):
+    return probe(directory, tmp_path_factory.mktemp("elsewhere"), "--deep")
+
+
+@pytest.fixture(scope="module")
+def without_compiler(directory, tmp_path_factory):
+    return probe(directory, tmp_path_factory.mktemp("bare"), CXX="no-such-compiler")
+
+
+def test_the_directory_holds_everything_and_nothing_else(directory):
+    assert sorted(path.name for path in directory.iterdir()) == [
+        "README.md",
+        "build.json",
+        "ke_abi.h",
+        "kernel.cpp",
+        "reference.py",
+        "scaled_residual_kernel.py",
+    ]
+    assert (directory / "kernel.cpp").read_text() == exported.KERNEL
+    assert (directory / "reference.py").read_text() == exported.OPERATOR
+    assert [p.name for p in directory.parent.iterdir()] == ["kernel"]
+
+
+def test_the_readme_states_the_evidence(directory):
+    text = (directory / "README.md").read_text()
+    for fact in (
+        "| eager | 4.000 | 3.900 to 4.100 |",
+        "trust level L3",
+        "40.0 % of a floor of 0.6 us",
+        "Example 9000",
+        "kernelevolve optimize scaled.py --seed 1",
+        "| `norm_gain` | 40 | float32 |",
+    ):
+        assert fact in text
+
+
+def test_it_imports_elsewhere_without_this_project(facts):
+    assert facts["modules"] == []
+    assert facts["warnings"] == []
+
+
+def test_on_its_own_inputs_the_kernel_gives_the_references_numbers(facts):
+    assert facts["cases"]["own inputs"] == {"same": True, "why": ""}
+    assert facts["keywords"] == {"same": True, "why": ""}
+    assert facts["launches"] == 1
+
+
+def test_the_references_state_dict_loads(facts):
+    assert facts["loads_state"] == "<All keys matched successfully>"
+
+
+@pytest.mark.parametrize(
+    ("case", "why"),
+    [
+        ("another shape", "has another shape than"),
+        ("strided", "input 0 is not contiguous"),
+        ("misaligned", "input 0 is not aligned to 64 bytes"),
+        ("another value", "a value built into the kernel differs"),
+        ("a default", "forward got 2 arguments, not 3"),
+        ("double", "input 0 is torch.float64, not torch.float32"),
+        ("half", "input 0 is torch.float16, not torch.float32"),
+        ("other constructor", "other arguments than the validated one"),
+    ],
+)
+def test_outside_its_guard_the_reference_computes(facts, case, why):
+    assert facts["cases"][case]["same"]
+    assert why in facts["cases"][case]["why"]
+
+
+def test_a_wanted_gradient_goes_to_the_reference_and_is_right(facts):
+    assert facts["gradient"].startswith("a gradient is wanted")
+    assert facts["gradients_same"]
+
+
+def test_autocast_goes_to_the_reference(facts):
+    assert facts["autocast"] == "autocast is on"
+
+
+def test_the_operator_called_directly_outside_its_guard_is_the_reference(facts):
+    assert facts["declined op"]
+    assert facts["misaligned op"]
+
+
+def test_the_operator_passes_opcheck(facts):
+    for name in ("opcheck", "opcheck other shape"):
+        assert set(facts[name].values()) == {"SUCCESS"}, facts[name]
+
+
+def test_the_module_compiles_without_graph_breaks(facts):
+    assert facts["compiled"]
+    assert facts["compiled other shape"]
+
+
+def test_without_a_compiler_it_warns_and_the_reference_computes(without_compiler):
+    (warning,) = without_compiler["warnings"]
+    assert "no C++ compiler found" in warning
+    assert all(case["same"] for case in without_compiler["cases"].values())
+    assert "no C++ compiler found" in without_compiler["cases"]["own inputs"]["why"]
+
+
+def test_an_altered_kernel_is_not_run(directory, tmp_path):
+    altered = tmp_path / "kernel"
+    altered.mkdir()
+    for path in filter(Path.is_file, directory.iterdir()):
+        (altered / path.name).write_bytes(path.read_bytes())
+    (altered / "kernel.cpp").write_text(exported.KERNEL.replace("2.0f", "2.5f"))
+    facts = probe(altered, tmp_path)
+    assert "kernel.cpp is not the file that was validated" in facts["warnings"][0]
+    assert facts["cases"]["own inputs"]["same"]
+
+
+def test_exporting_again_replaces_the_directory(tmp_path):
+    (tmp_path / "kernel").mkdir()
+    (tmp_path / "kernel" / "left_over").write_text("")
+    exported.write(tmp_path / "kernel")
+    assert not (tmp_path / "kernel" / "left_over").exists()
+
+
+def test_a_directory_that_cannot_be_written_is_one_clear_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot be written") as caught:
+        exported.write(tmp_path / "file" / "kernel")
+    assert "\n" not in str(caught.value)
