@@ -100,7 +100,8 @@ class _Stage:
             for set_ in range(1, SETS):
                 differs = _first_difference(one, self._runner.output_bytes(set_, output))
                 if differs is not None:
-                    return _nondeterministic(output, differs, f"two of {SETS} runs on equal inputs differ")
+                    depends = "; the result depends on what the output held before" if any(unwritten) else ""
+                    return _nondeterministic(output, differs, f"two of {SETS} runs on equal inputs differ{depends}")
         return self._judge(case, 0)
 
     async def batch(self, cases: Sequence[Case]) -> Verdict:
