@@ -85,6 +85,11 @@ class Running:
             await asyncio.wait({self._task})
             raise
 
+    def note_failure(self, error: BaseException) -> None:
+        """Add the failure of a service, if there was one, to ``error``, which is raised in its place."""
+        if self.failed.done() and not self.failed.cancelled() and self.failed.exception() is not error:
+            error.add_note(f"a service had failed: {self.failed.exception()!r}")
+
     def start(self, work: Callable[[asyncio.Event], Awaitable[None]]) -> None:
         """Run ``work`` until it ends or fails. Called once, by ``running``."""
         self._task = asyncio.create_task(self._guard(work))
@@ -131,8 +136,11 @@ async def running(
             health.phase = Phase.READY
         try:
             yield handle
-        finally:
+        except BaseException as error:
             await handle.stop()
+            handle.note_failure(error)
+            raise
+        await handle.stop()
         if not handle.failed.cancelled():
             await handle.failed
 

@@ -12,7 +12,15 @@ from importlib.util import find_spec
 
 from shared.events import Envelope
 
-INSTALLED = find_spec("opentelemetry") is not None
+
+def _installed() -> bool:
+    try:
+        return find_spec("opentelemetry.trace") is not None
+    except ModuleNotFoundError:
+        return False
+
+
+INSTALLED = _installed()
 
 
 def current_traceparent() -> str:

@@ -6,9 +6,9 @@
   the record to whoever owns the partition next. A group that subscribes late starts at the oldest record kept.
 - The partitions of a topic are divided among the members of a group; a member that joins or leaves makes all of them
   start over from the committed offsets, so a record in flight may be delivered twice, as in a cluster.
-- Logs are bounded. A full log first drops the records that every group has committed; if none can go, ``publish``
-  raises ``BusFull`` (a ``Retryable``) rather than wait, because the publisher may be the very consumer it waits for.
-  Records of a topic that nobody reads are dropped oldest first, as retention does.
+- Logs are bounded. A full log first drops records that every group with members has committed; if none can go,
+  ``publish`` raises ``BusFull`` (a ``Retryable``) rather than wait, because the publisher may be the very consumer it
+  waits for. What nobody reads now is dropped oldest first, as retention does; a group without members protects nothing.
 
 Unlike a broker's, this log dies with its process: after a restart, who owns the journal publishes again what was not
 answered. Everything runs on one event loop; nothing here is thread-safe.
@@ -60,7 +60,8 @@ class _Topic:
     def append(self, record: Record) -> None:
         index = zlib.crc32(record.key.encode()) % len(self.partitions)
         log = self.partitions[index]
-        consumed = min((group.committed[index] for group in self.groups.values()), default=log.end)
+        reading = (group for group in self.groups.values() if group.members)
+        consumed = min((group.committed[index] for group in reading), default=log.end)
         if not log.make_room(consumed):
             raise BusFull(f"{self.name}[{index}] holds {self._records_max} records that are not consumed yet")
         log.append(record)

@@ -47,7 +47,7 @@ class Partition:
     def make_room(self, consumed: int) -> bool:
         """Drop what retention allows once the log is full; False when it stays full.
 
-        ``consumed`` is the lowest offset that some group still has to commit: nothing from there on is dropped.
+        ``consumed`` is the lowest offset that somebody who reads still has to commit: nothing from there on is dropped.
         """
         if len(self._offsets) < self._records_max:
             return True

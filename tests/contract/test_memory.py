@@ -43,6 +43,14 @@ class TestMemoryBus(BusContract):
                 await bus.publish(TOPIC, a_record())
 
     @on_loop
+    async def test_a_group_whose_members_are_gone_does_not_fill_the_log_for_ever(self) -> None:
+        async with MemoryBus(records_max=2) as bus:
+            async with bus.subscribe(TOPIC, "watcher that left"):
+                pass
+            for _ in range(9):
+                await bus.publish(TOPIC, a_record())
+
+    @on_loop
     async def test_a_topic_nobody_reads_keeps_its_newest_records(self) -> None:
         async with MemoryBus(records_max=4) as bus:
             for number in range(9):

@@ -136,6 +136,19 @@ async def test_a_block_that_raises_drains_the_services_and_its_own_error_wins() 
 
 
 @on_loop
+async def test_a_failure_that_the_blocks_own_error_hides_is_a_note_on_it() -> None:
+    async def breaks(envelope: Envelope) -> None:
+        raise ZeroDivisionError("bug")
+
+    async with some_ports(an_envelope()) as ports:
+        with pytest.raises(UserError) as caught:
+            async with running([a_service("bad", breaks)], ports, LIMITS) as handle:
+                await asyncio.wait({handle.failed})
+                raise UserError("gave up")
+    assert caught.value.__notes__ == ["a service had failed: ZeroDivisionError('bug')"]
+
+
+@on_loop
 async def test_stopping_finishes_what_is_in_flight() -> None:
     started, finish = asyncio.Event(), asyncio.Event()
     finished: list[str] = []
