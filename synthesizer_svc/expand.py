@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from shared import chips, ids
 from shared.clock import Clock
 from shared.errors import ChipError, Poison
-from shared.events import CandidateProduced, CandidateRejected, ExpansionFailed, ExpansionRequested
+from shared.events import CandidateProduced, CandidateRejected, ExpansionFailed, ExpansionRequested, Usage
 from shared.knowledge import Knowledge
 from shared.machine import Processor
 from shared.store import Blobs
@@ -76,14 +77,22 @@ class Expander:
                 code, refusal = "unsupported_operator", f"{error.node}: {error.why}"
         if prepared is None and self._model is None:
             return (self._failed(expansion, code, refusal),)
-        operator_class = prepared.operator_class if prepared else ""
+        operator_class = prepared.lowered.operator_class if prepared else ""
+        began = self._clock.monotonic_ns()
         seen = await self._gatherer.gather(expansion, operator, chip, isa, operator_class)
-        written = await self._write(seen, language, prepared)
+        gathered_ns = self._clock.monotonic_ns() - began
+        written = await self._write(seen, language, prepared, gathered_ns)
         at_ns = self._clock.now_ns()
         return tuple(answers.event(expansion, index, answer, at_ns) for index, answer in enumerate(written))
 
-    async def _write(self, seen: Seen, language: str, prepared: Prepared | None) -> list[Written | Unwritten]:
-        """One answer per index. The model goes first: schedules can step around its kernels, not it around theirs."""
+    async def _write(
+        self, seen: Seen, language: str, prepared: Prepared | None, gathered_ns: int
+    ) -> list[Written | Unwritten]:
+        """One answer per index. The model goes first: schedules can step around its kernels, not it around theirs.
+
+        What schedules cost is this project's own time, gathering included and capturing once per operator excluded;
+        it is shared out over their answers. A model's answer carries the time of its call.
+        """
         expansion = seen.expansion
         asked = model_indices(expansion, self._model_share_percent) if self._model else ()
         if prepared is None:
@@ -95,8 +104,10 @@ class Expander:
         if rest:
             assert prepared is not None
             taken = frozenset(a.kernel.kernel_id for a in found.values() if isinstance(a, Written))
+            began = self._clock.monotonic_ns()
             written = await self._schedules[language].write(seen, prepared, len(rest), taken)
-            found.update(zip(rest, written, strict=True))
+            usage = Usage(latency_ns=(gathered_ns + self._clock.monotonic_ns() - began) // len(rest))
+            found.update((index, replace(answer, usage=usage)) for index, answer in zip(rest, written, strict=True))
         return [found[index] for index in range(expansion.count)]
 
     def _failed(self, expansion: ExpansionRequested, code: str, detail: str) -> ExpansionFailed:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from shared.operators import OperatorSpec
 from synthesizer_svc.schedule import emit, plan
 from synthesizer_svc.schedule.capture import capture
+from synthesizer_svc.schedule.ir import Plan
 from synthesizer_svc.schedule.lowering import Rendered, Target
-from synthesizer_svc.schedule.plan import Plan
 from synthesizer_svc.schedule.schedule import Schedule, Space
 
 
@@ -22,6 +22,10 @@ class PlannedOperator:
     target: Target
     space: Space
     kinds: Mapping[str, str]
+
+    @property
+    def operator_class(self) -> str:
+        return self.plan.operator_class
 
     def render(self, schedule: Schedule) -> Rendered:
         emitted = emit.render(self.target.language, self.plan, schedule, self.target.isa, self.target.threads)

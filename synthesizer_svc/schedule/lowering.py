@@ -29,12 +29,17 @@ class Rendered:
 
 
 class Lowered(Protocol):
-    """An operator planned for a target. ``kinds`` maps a group to its operator class."""
+    """An operator planned for a target.
+
+    ``kinds`` maps a group to its class; ``operator_class`` is the classes of all, most work first, blank-separated.
+    """
 
     @property
     def space(self) -> Space: ...
     @property
     def kinds(self) -> Mapping[str, str]: ...
+    @property
+    def operator_class(self) -> str: ...
     def render(self, schedule: Schedule) -> Rendered:
         """The kernel under ``schedule``, which must be complete. Pure."""
         ...

@@ -34,11 +34,6 @@ class Prepared:
     target: Target
     kernel_ids: dict[Schedule, str] = field(default_factory=dict)
 
-    @property
-    def operator_class(self) -> str:
-        """Classes of the plan's groups, each once, in order: the facet knowledge is asked by."""
-        return " ".join(dict.fromkeys(self.lowered.kinds.values()))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Picked:
@@ -82,7 +77,8 @@ class ScheduleWriter:
         """
         situation = _situation(seen, prepared)
         known = taken | frozenset(seen.expansion.known_kernel_ids)
-        picked, why = self._pick(situation, prepared, count, known)
+        # Usually a few milliseconds, but a nearly exhausted neighbourhood renders hundreds of schedules.
+        picked, why = await asyncio.to_thread(self._pick, situation, prepared, count, known)
         answers: list[Written | Unwritten] = [await self._written(seen, prepared, pick) for pick in picked]
         answers += [Unwritten(code="exhausted", detail=why)] * (count - len(answers))
         return tuple(answers)

@@ -110,6 +110,7 @@ class TextLowered:
     target: Target
     space: Space = SPACE
     kinds: Mapping[str, str] = field(default_factory=lambda: KINDS)
+    operator_class: str = "pointwise reduction"
 
     def render(self, schedule: Schedule) -> Rendered:
         # ``layout`` changes nothing when there is one accumulator: two schedules, one kernel.
