@@ -91,10 +91,7 @@ class Owner:
 
     async def _record(self, held: Held, envelope: Envelope) -> None:
         """Decide, and write input and decision in one entry; memory follows only what was written."""
-        try:
-            tree, commands = decide(held.tree, envelope)
-        except UserError as error:
-            raise Poison(str(error)) from error
+        tree, commands = self._decide(held.tree, envelope)
         packed = tuple(wire.pack(command) for command in commands)
         entry = chain.link(held.digest, held.length, envelope.id, wire.pack(envelope), packed)
         await self._journal.append(held.search_id, entry)
@@ -102,6 +99,12 @@ class Owner:
         held.length += 1
         held.seen[envelope.id] = None
         held.unsent[entry.seq] = commands
+
+    def _decide(self, tree: Tree | None, envelope: Envelope) -> tuple[Tree, tuple[Envelope, ...]]:
+        try:
+            return decide(tree, envelope)
+        except UserError as error:
+            raise Poison(str(error)) from error
 
     async def _flush(self, held: Held) -> None:
         for seq, commands in list(held.unsent.items()):

@@ -1,0 +1,72 @@
+"""Seeded simulations of the search service: crashes at any port call, duplicates, reordering, two owners.
+
+A failing seed reproduces itself: ``World(seed=…, searches=searches(seed)).play()``.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from shared.errors import KernelEvolveError
+from tests.builders import a_search
+from tests.sim.checks import every_invariant
+from tests.sim.mutations import MUTATIONS
+from tests.sim.world import World
+
+SEEDS = 320
+CHUNK = 20
+POLICIES = ("greedy", "beam", "mcts", "evolve")
+MUTANT_SEEDS = 8
+
+
+def searches(seed: int):
+    """One search for most seeds, two side by side for every fourth."""
+    names = ("search-1", "search-2") if seed % 4 == 0 else ("search-1",)
+    return tuple(
+        a_search(search_id=name, evaluations=6 + seed % 3, seed=seed, policy=POLICIES[(seed // 4 + position) % 4])
+        for position, name in enumerate(names)
+    )
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
+def test_no_crash_duplicate_or_second_owner_loses_or_doubles_anything(first):
+    crashes = conflicts = 0
+    for seed in range(first, first + CHUNK):
+        world = World(seed=seed, searches=searches(seed), crash_rate=0.04).play()
+        every_invariant(world)
+        crashes += world.faults.crashes
+        conflicts += world.journal.conflicts
+    assert crashes > CHUNK, "the world was too kind to prove anything"
+    assert conflicts > 0, "no two owners ever met"
+
+
+def test_the_same_seed_gives_the_same_journal():
+    first, second = (World(seed=3, searches=searches(3), crash_rate=0.04).play() for _ in range(2))
+    assert first.bus.published == second.bus.published
+    assert first.store.journal._streams == second.store.journal._streams
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_recipe_with_one_step_wrong_is_caught(name):
+    for seed in range(MUTANT_SEEDS):
+        if caught := _complaint(
+            World(seed=seed, searches=searches(seed), crash_rate=0.04, recipe=MUTATIONS[name].recipe)
+        ):
+            assert MUTATIONS[name].expected in caught
+            return
+    pytest.fail(f"{MUTANT_SEEDS} simulations of a recipe with `{name}` passed every check")
+
+
+def _complaint(world: World) -> str:
+    """What the run or its checks say is wrong; empty when nothing."""
+    try:
+        every_invariant(world.play())
+    except (BaseExceptionGroup, AssertionError, KernelEvolveError) as error:
+        return _first(error)
+    return ""
+
+
+def _first(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}"
