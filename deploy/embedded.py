@@ -14,8 +14,9 @@ import search_svc.service
 import search_svc.settings
 import synthesizer_svc.service
 import synthesizer_svc.settings
+from evaluator_svc.evaluate import Evaluator
 from shared import topics, wire
-from shared.events import Event, SearchFinished
+from shared.events import Event, OperatorRef, SearchFinished
 from shared.ports import Ports, open_ports
 from shared.runtime import Running, running
 from shared.settings import PortSettings
@@ -29,6 +30,15 @@ class Embedded:
 
     ports: Ports
     services: Running
+    evaluator: Evaluator
+
+    async def admit(self, operator: OperatorRef, *, threads: int) -> None:
+        """Run the evaluator's admission of ``operator`` now; its text must be in the store.
+
+        Raises:
+            OperatorError: why it is refused.
+        """
+        await self.evaluator.admit(operator, threads)
 
     async def watch(self, search_id: str) -> AsyncIterator[Event]:
         """Facts of one search published since this process began, until SearchFinished.
@@ -68,6 +78,32 @@ async def embedded(
         search = search_svc.service.build(ports, replace(search_settings, reissue_outstanding=resume))
         knowledge, library = knowledge_svc.service.build(ports, knowledge_svc.settings.from_env(environment))
         synthesizer = synthesizer_svc.service.build(ports, synthesizer_svc.settings.from_env(environment), library)
-        evaluator = evaluator_svc.service.build(ports, replace(evaluator_svc.settings.from_env(environment), chip=chip))
-        async with running((knowledge, synthesizer, evaluator, search), ports) as services:
-            yield Embedded(ports=ports, services=services)
+        evaluator = open_evaluator(ports, chip, environment)
+        evaluation = evaluator_svc.service.build(ports, evaluator.settings, evaluator=evaluator)
+        async with running((knowledge, synthesizer, evaluation, search), ports) as services:
+            yield Embedded(ports=ports, services=services, evaluator=evaluator)
+
+
+def open_evaluator(ports: Ports, chip: str, environment: Mapping[str, str]) -> Evaluator:
+    """The evaluator of ``chip`` alone; whoever opens it closes it.
+
+    Raises:
+        UserError: a setting or the chip's toolchain is unusable.
+    """
+    settings = replace(evaluator_svc.settings.from_env(environment), chip=chip)
+    return Evaluator(ports, settings, evaluator_svc.service.toolchain_of(chip))
+
+
+@asynccontextmanager
+async def evaluator_alone(chip: str, environment: Mapping[str, str]) -> AsyncIterator[tuple[Ports, Evaluator]]:
+    """One evaluator over an in-memory store, for the verdict on a kernel of one's own.
+
+    Raises:
+        UserError: a setting or the chip's toolchain is unusable.
+    """
+    async with open_ports(PortSettings(bus_url="memory:", store_url="memory:", cache_url="memory:")) as ports:
+        evaluator = open_evaluator(ports, chip, environment)
+        try:
+            yield ports, evaluator
+        finally:
+            await evaluator.close()

@@ -47,7 +47,7 @@ class Evaluator:
     """Evaluates kernels on this machine; concurrent calls take turns at timing. ``close`` ends its processes."""
 
     def __init__(self, ports: Ports, settings: Settings, toolchain: Toolchain) -> None:
-        self._ports, self._settings, self._toolchain = ports, settings, toolchain
+        self._ports, self.settings, self._toolchain = ports, settings, toolchain
         self._benches = Workbenches(settings)
         self._poison = Poison()
         self._memo = Memo(ports.store.documents)
@@ -65,13 +65,13 @@ class Evaluator:
     async def close(self) -> None:
         await self._benches.close()
 
-    async def admit(self, request: EvaluationRequested) -> None:
-        """Admit the request's operator now, so that a bad one is refused before any search.
+    async def admit(self, operator: OperatorRef, threads: int) -> None:
+        """Admit ``operator`` now, so that a bad one is refused before any search.
 
         Raises:
             OperatorError: why it is refused.
         """
-        async with self._benches.use(*await self._place(request)) as bench, self._device.gate.shared():
+        async with self._benches.use(*await self._place(operator, threads)) as bench, self._device.gate.shared():
             await bench.suite()
 
     async def evaluate(self, request: EvaluationRequested) -> Evaluation:
@@ -81,7 +81,7 @@ class Evaluator:
             return remembered
         watch = Stopwatch()
         try:
-            async with self._benches.use(*await self._place(request)) as bench:
+            async with self._benches.use(*await self._place(request.operator, request.threads)) as bench:
                 source = (await self._ports.store.blobs.get(request.kernel.source_hash)).decode()
                 job = _Job(request=request, source=source, bench=bench, watch=watch)
                 bench.start_baselines()
@@ -125,7 +125,7 @@ class Evaluator:
 
     async def _check(self, job: _Job, built: Built, suite: Suite) -> tuple[str, Verdict]:
         """The correctness stage; returns the sandbox level too."""
-        limits = self._settings.limits
+        limits = self.settings.limits
         runner = self._runner(job, built, suite.inputs, suite.outputs, SETS)
         async with runner:
             checked = await check(runner, suite.cases, self._poison, call_s=limits.call_s)
@@ -155,24 +155,23 @@ class Evaluator:
     def _runner(
         self, job: _Job, built: Built, inputs: tuple[TensorSpec, ...], outputs: tuple[TensorSpec, ...], sets: int
     ) -> Runner:
-        limits = RunnerLimits(memory_bytes=self._settings.limits.kernel_memory_bytes)
+        limits = RunnerLimits(memory_bytes=self.settings.limits.kernel_memory_bytes)
         bench = job.bench
         return Runner.open(
             built.path, inputs, outputs, sets=sets, limits=limits, threads=bench.threads, cpus=bench.cpus
         )
 
-    async def _place(self, request: EvaluationRequested) -> tuple[OperatorRef, str, int, tuple[int, ...]]:
+    async def _place(self, operator: OperatorRef, threads: int) -> tuple[OperatorRef, str, int, tuple[int, ...]]:
         """Operator, its text, threads and cores. The last cores, because interrupts and this process favour the first.
 
         Raises:
             Fatal: more threads are asked for than this worker has cores.
             KeyError: the operator's text is not in the store.
         """
-        threads = max(1, request.threads)
         if threads > len(self._cpus):
             raise Fatal(f"{threads} threads asked for, this worker has {len(self._cpus)} cores")
-        source = (await self._ports.store.blobs.get(request.operator.source_hash)).decode()
-        return request.operator, source, threads, self._cpus[-threads:]
+        source = (await self._ports.store.blobs.get(operator.source_hash)).decode()
+        return operator, source, threads, self._cpus[-threads:]
 
     async def _log(self, text: str) -> str:
         return await self._ports.store.blobs.put(text.encode()) if text else ""
@@ -185,7 +184,7 @@ class Evaluator:
             _entry("torch", version("torch")),
             _entry("system", f"{platform.system()} {platform.release()}"),
             _entry("threads", request.threads),
-            _entry("cpus", ",".join(map(str, self._cpus[-max(1, request.threads) :]))),
+            _entry("cpus", ",".join(map(str, self._cpus[-request.threads :]))),
         )
 
 

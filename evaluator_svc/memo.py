@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from evaluator_svc.settings import HARNESS_VERSION
 from shared import ids, json_codec
-from shared.events import Evaluation, EvaluationRequested, Status
+from shared.events import Evaluation, EvaluationCompleted, EvaluationRequested, KernelRef, SearchStarted, Status
 from shared.store import Documents
 
 COLLECTION = "evaluator.verdicts"
@@ -37,6 +38,23 @@ class Memo:
         """Remember ``evaluation``, unless it says nothing about the kernel."""
         if evaluation.status not in FORGOTTEN:
             await self._documents.put(COLLECTION, key(request), {"evaluation": json_codec.to_plain(evaluation)})
+
+
+async def preload(documents: Documents, search: SearchStarted, recorded: Iterable[EvaluationCompleted]) -> None:
+    """Remember verdicts recorded elsewhere for ``search``'s operator, chip and threads: what a fork answers from."""
+    memo = Memo(documents)
+    for fact in recorded:
+        request = EvaluationRequested(
+            search_id=fact.search_id,
+            evaluation_id=fact.evaluation_id,
+            candidate_id=fact.candidate_id,
+            kernel=KernelRef(kernel_id=fact.kernel_id, language="", source_hash=""),
+            operator=search.operator,
+            chip=fact.chip,
+            purpose=fact.purpose,
+            threads=search.threads,
+        )
+        await memo.keep(request, fact.evaluation)
 
 
 def key(request: EvaluationRequested) -> str:
