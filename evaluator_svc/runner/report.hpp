@@ -34,6 +34,7 @@ inline void note(uint32_t kind, const char* text) {
 }
 
 inline void on_signal(int signal, siginfo_t* info, void* context) {
+  if (g_report->kind == SIGNAL) _exit(128 + signal);  // a fault while reporting: the first cause stands
   const auto* registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   g_report->signal = signal;
   g_report->code = info->si_code;
@@ -43,7 +44,7 @@ inline void on_signal(int signal, siginfo_t* info, void* context) {
   g_report->kind = SIGNAL;
   if (signal == SIGSYS) {
     g_report->syscall = static_cast<uint32_t>(info->si_syscall);
-    // Not every refused call has a path; a bad pointer only ends the process a second time.
+    // openat has its path in the second argument, execve and open in the first.
     const auto* path = reinterpret_cast<const char*>(info->si_syscall == 257 ? registers[REG_RSI] : registers[REG_RDI]);
     if (info->si_syscall == 257 || info->si_syscall == 59 || info->si_syscall == 2) note(SIGNAL, path);
   }

@@ -13,8 +13,8 @@ from evaluator_svc.runner.program import ABI, compiler, machine_sandbox
 from evaluator_svc.sandbox import Box, Boxed, Limits, Mount
 from shared.errors import Fatal
 
-SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/lib32", "/usr/libexec", "/usr/include")
-"""Where distributions keep a compiler, its headers and its libraries; no home, no /etc, no /usr/local."""
+SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/lib32", "/usr/libexec", "/usr/include", "/etc/alternatives")
+"""Where distributions keep a compiler, its headers, libraries and links; no home, nothing else of /etc."""
 LINKS = (("usr/bin", "/bin"), ("usr/lib", "/lib"), ("usr/lib64", "/lib64"))
 WORK, HEADERS = "/build", "/abi"
 TEMPORARY_BYTES = 512 << 20
@@ -56,7 +56,7 @@ class BuildBox:
         box = Box(
             mounts=(*(Mount(source=path, target=str(path)) for path in _toolchain_paths()), headers, work),
             links=tuple((to, at) for to, at in LINKS if Path(at).is_symlink()),
-            environment={"PATH": "/usr/bin", "LC_ALL": "C", "TMPDIR": sandbox.path(work)},
+            environment={"PATH": "/usr/bin", "LC_ALL": "C", "TMPDIR": sandbox.path(work), "CCACHE_DISABLE": "1"},
             temporary_bytes=TEMPORARY_BYTES,
         )
         places = {"work": sandbox.path(work), "abi": sandbox.path(headers)}

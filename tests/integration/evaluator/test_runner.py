@@ -43,6 +43,7 @@ MISBEHAVING = {
     "missing_entry": (Status.LAUNCH_FAILED, "undefined symbol: ke_launch"),
     "mutates_input": (Status.MUTATED_INPUT, "write to byte 0 of input 0"),
     "network_call": (Status.CHEAT, "socket (reaches for the network)"),
+    "opens_a_bad_path": (Status.CHEAT, "opens a file"),
     "prints_forever": (Status.RUNTIME_ERROR, "SIGXFSZ"),
     "prints_passed_and_exits": (Status.CHEAT, "by itself with code 0"),
     "reads_project_files": (Status.CHEAT, "argument=/etc/passwd"),
