@@ -6,7 +6,7 @@ import json
 import keyword
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,8 +110,8 @@ def render(spec: OperatorSpec, winner: Winner, chip: ChipSheet, signature: Signa
         "language": kernel.language,
         "kernel_id": kernel.kernel_id,
         "source_sha256": ids.content_hash(winner.source.encode()),
-        "arguments": signature.arguments,
-        "state": signature.state,
+        "arguments": _tuple("_TENSOR" if a.tensor else a.literal for a in signature.arguments),
+        "state": _tuple(repr(named.name) for named in signature.state),
         "inputs": signature.inputs,
         "outputs": signature.outputs,
         "named_inputs": list(zip(names, signature.inputs, strict=True)),
@@ -179,6 +179,12 @@ def schema(names: Sequence[str], outputs: int) -> str:
     """The operator's schema: tensors in, one tensor or a tuple out."""
     arguments = ", ".join(f"Tensor {name}" for name in names)
     return f"({arguments}) -> {'Tensor' if outputs == 1 else '(' + ', '.join(['Tensor'] * outputs) + ')'}"
+
+
+def _tuple(items: Iterable[str]) -> str:
+    """Source text of a tuple."""
+    texts = list(items)
+    return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
 
 
 def _forward_returns(op: str, signature: Signature) -> str:

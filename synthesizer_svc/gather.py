@@ -9,10 +9,22 @@ from dataclasses import dataclass
 
 from shared.chips import ChipSheet, Isa
 from shared.errors import OperatorError, Poison
-from shared.events import Bound, Context, Evaluation, ExpansionRequested, KernelRef, Memory, OperatorRef, SkillDistilled
+from shared.events import (
+    Bound,
+    Context,
+    Evaluation,
+    ExpansionRequested,
+    KernelRef,
+    Memory,
+    OperatorRef,
+    SkillDistilled,
+    Status,
+)
 from shared.knowledge import Knowledge, KnowledgeQuery, Passage
 from shared.operators import OperatorSpec, parse
 from shared.store import Blobs
+
+ERROR_CHARS_MAX = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,14 +150,21 @@ def _query(
     expansion: ExpansionRequested, operator: OperatorSpec, parents: tuple[SeenKernel, ...], operator_class: str
 ) -> KnowledgeQuery:
     evaluation = parents[0].evaluation if parents else None
-    failed = evaluation is not None and not evaluation.speedups
     return KnowledgeQuery(
         chip=expansion.chip,
         language=expansion.languages[0] if expansion.languages else "",
         operator_class=operator_class,
         bound=evaluation.diagnosis.bound if evaluation else Bound.UNKNOWN,
-        error=evaluation.status.value if evaluation and failed else "",
+        error=_error(evaluation) if evaluation else "",
         words=" ".join(
             [operator.ref.name.replace("_", " "), evaluation.diagnosis.summary if evaluation else ""]
         ).strip(),
     )
+
+
+def _error(evaluation: Evaluation) -> str:
+    """Status and first evidence of a failure: what error signatures are matched against; empty for a pass."""
+    if evaluation.status is Status.PASSED:
+        return ""
+    why = next((entry.value for entry in evaluation.evidence), "")
+    return f"{evaluation.status.value} {why[:ERROR_CHARS_MAX]}".strip()

@@ -134,9 +134,9 @@ def _prompt_input(seen: Seen, language: str, flags: tuple[str, ...], quoted_max:
         threads=seen.expansion.threads,
         entry=ENTRY,
         parents=_quoted(seen.parents),
-        # The latest are the nearest to the node.
-        siblings=_quoted(seen.siblings[-quoted_max:] if quoted_max else ()),
-        negative=_quoted(seen.negative[-quoted_max:] if quoted_max else ()),
+        # A request names its best siblings and nearest failures first.
+        siblings=_quoted(seen.siblings[:quoted_max]),
+        negative=_quoted(seen.negative[:quoted_max]),
         passages=seen.passages,
         skills=seen.skills,
     )

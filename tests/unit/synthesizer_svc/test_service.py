@@ -299,13 +299,13 @@ def test_a_candidate_records_what_it_saw():
     asyncio.run(scenario())
 
 
-def test_a_failed_parents_status_is_what_documents_are_asked_for():
+def test_a_failed_parents_error_is_what_documents_are_asked_for():
     async def scenario():
         knowledge = OneDocument()
         async with desk(knowledge=knowledge) as at:
             parent = await at.kernel(SPACE.default())
             await at.facts(await at.request(parent_ids=("c1",), parents=(parent,), parent_evaluations=(failed(),)))
-            assert knowledge.queries[0][0].error == "COMPILE_ERROR"
+            assert knowledge.queries[0][0].error == "COMPILE_ERROR expected ;"
 
     asyncio.run(scenario())
 
