@@ -1,4 +1,4 @@
-"""The loops around the kernel: batches, slabs, blocks of N, K and M, panels; and what happens to finished sums (pure)."""
+"""The loops around the kernel: batches, slabs, blocks of N, K and M, panels; and finished sums' way out (pure)."""
 
 from __future__ import annotations
 
@@ -206,13 +206,14 @@ def _tile(plan: Plan, rows: int, vectors: int, tail: int) -> list[str]:
 def _finish(plan: Plan) -> list[str]:
     """The lambda that hands a tile of finished sums to the epilogue, vector by vector."""
     lines = [
-        f"const auto finish = [&](const {plan.type}* tile, int64_t row0, int rows, int64_t col0, int full, [[maybe_unused]] int tail) {{"
+        f"const auto finish = [&](const {plan.type}* tile, int64_t row0, int rows, int64_t col0, int full, int tail) {{"
     ]
+    lines += ["  (void)tail;"]
     lines += [f"  for (int r = 0; r < rows; ++r, tile += {plan.ldc}) {{", "    const int64_t row = row0 + r;"]
     lines += ["    int64_t col = col0;", f"    for (int v = 0; v < full; ++v, col += {plan.lanes}) {{"]
-    lines += [f"      {_epilogue(plan, f'ke_load(tile + v * {plan.lanes})', None)}", "    }"]
+    lines += [_epilogue(plan, f"ke_load(tile + v * {plan.lanes})", None), "    }"]
     if any(tail for _, tail in _column_shapes(plan)):
-        lines.append(f"    if (tail) {{ {_epilogue(plan, f'ke_load(tile + full * {plan.lanes})', 'tail')} }}")
+        lines += ["    if (tail) {", _epilogue(plan, f"ke_load(tile + full * {plan.lanes})", "tail"), "    }"]
     return [*lines, "  }", "};"]
 
 

@@ -85,9 +85,9 @@ def _rows(plan: Plan, rows: int, columns: int) -> list[str]:
     ]
     tail = n % plan.lanes
     if n >= plan.lanes:
-        lines += [f"for (int64_t col = 0; col + {plan.lanes} <= {n}; col += {plan.lanes}) {{ {_finish(plan, None)} }}"]
+        lines += [f"for (int64_t col = 0; col + {plan.lanes} <= {n}; col += {plan.lanes}) {{", _finish(plan, None), "}"]
     if tail:
-        lines += [f"{{ const int64_t col = {n - tail}; {_finish(plan, str(tail))} }}"]
+        lines += [f"{{ const int64_t col = {n - tail};", _finish(plan, str(tail)), "}"]
     return [*lines, "}"]
 
 

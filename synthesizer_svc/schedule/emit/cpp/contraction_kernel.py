@@ -21,11 +21,12 @@ def emit_kernel(plan: Plan, rows: int, vectors: int, tail: int) -> str:
     """
     sums = [f"s{r}_{v}" for r in range(rows) for v in range(vectors)]
     body = _window_loops(plan, rows, vectors, tail) if plan.direct_window else _flat_loop(plan, rows, vectors, tail)
+    pointer = f"{plan.type}* __restrict"
     return "\n".join(
         [
-            f"static __attribute__((noinline)) void {kernel_name(plan, rows, vectors, tail)}"
-            f"(const {plan.type}* __restrict a, const {plan.type}* __restrict b, {plan.type}* __restrict c,"
-            " [[maybe_unused]] int64_t depth, [[maybe_unused]] bool add) {",
+            f"static __attribute__((noinline)) void {kernel_name(plan, rows, vectors, tail)}(",
+            f"    const {pointer} a, const {pointer} b, {pointer} c, int64_t depth, bool add) {{",
+            "  (void)depth, (void)add;",
             f"  {plan.vector} " + ", ".join(f"{s} = {{}}" for s in sums) + ";",
             *(f"  {line}" for line in body),
             *(f"  {line}" for line in _stores(plan, rows, vectors, tail)),

@@ -7,9 +7,14 @@ from synthesizer_svc.schedule.emit.cpp.contraction_plan import lanes
 from synthesizer_svc.schedule.emit.cpp.contraction_spec import ContractionSpec
 
 _SHAPES = {
-    32: ((28, 1), (24, 1), (16, 1), (8, 1), (14, 2), (12, 2), (10, 2), (8, 2), (9, 3), (8, 3), (6, 3), (6, 4), (5, 4), (4, 4), (5, 5), (4, 6)),
+    32: (
+        *((28, 1), (24, 1), (16, 1), (12, 1), (8, 1)),
+        *((14, 2), (12, 2), (10, 2), (8, 2)),
+        *((9, 3), (8, 3), (6, 3)),
+        *((6, 4), (5, 4), (4, 4), (5, 5), (4, 6)),
+    ),
     16: ((12, 1), (8, 1), (6, 1), (6, 2), (5, 2), (4, 2), (4, 3), (3, 3), (2, 4)),
-}  # fmt: skip
+}
 """(rows, vectors) by number of registers; ``fits`` holds for each."""
 
 

@@ -140,7 +140,7 @@ KE_INLINE vf ke_tanh(vf x) {
   vf small = ke_fma(x * z, p, x);
   KeExpParts e = ke_exp_parts(ke_min_raw(ke_set1(20.0f), a + a));
   vf large = 1.0f - 2.0f / (ke_scale(1.0f + e.tail, e.n) + 1.0f);
-  return ke_select(a < 0.6f, small, ke_copysign(large, x));
+  return ke_copysign(ke_select(a < 0.6f, small, large), x);
 }
 KE_UNARY_COMPANIONS(ke_tanh, std::tanh(x))
 
