@@ -7,14 +7,20 @@ twice, and never the schedule of a parent, a sibling or a failed node.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from shared.events import Entry, Move
 from synthesizer_svc.schedule.moves import improve
 from synthesizer_svc.schedule.proposal import Parent, Proposal, Situation, change_entries, changes, move_name, standing
-from synthesizer_svc.schedule.schedule import Schedule, Value
+from synthesizer_svc.schedule.schedule import Schedule, Space, Value
+
+if TYPE_CHECKING:
+    import random
 
 DRAWS_MAX = 256
 """Random points drawn per expansion before giving up on finding a new one."""
+DRAWS_PER_DRAFT = 4
+"""Of so many points the one farthest from the drafts before it is taken."""
 
 
 def propose(situation: Situation) -> Iterator[Proposal]:
@@ -49,10 +55,7 @@ def drafts(situation: Situation) -> Iterator[Proposal]:
     stream = situation.stream("drafts")
     chosen = [default, *(situation.space.complete(s) for s in situation.siblings)]
     for _ in range(DRAWS_MAX):
-        points = [
-            Schedule(choices=tuple(sorted((d.key, stream.choice(d.values)) for d in situation.space.decisions)))
-            for _ in range(4)
-        ]
+        points = [_random_point(situation.space, stream) for _ in range(DRAWS_PER_DRAFT)]
         point = max(points, key=lambda p: min(len(changes(other, p)) for other in chosen))
         far = min(len(changes(other, point)) for other in chosen)
         if not far:
@@ -66,6 +69,15 @@ def drafts(situation: Situation) -> Iterator[Proposal]:
                 rationale=f"a random legal schedule, {far} decisions away from the nearest draft",
             ),
         )
+
+
+def _random_point(space: Space, stream: random.Random) -> Schedule:
+    """A legal schedule; each decision keeps its default half the time, because defaults are mostly sound together."""
+    return Schedule(
+        choices=tuple(
+            sorted((d.key, d.default if stream.random() < 0.5 else stream.choice(d.values)) for d in space.decisions)
+        )
+    )
 
 
 def crossover(situation: Situation) -> Iterator[Proposal]:
