@@ -64,7 +64,7 @@ class RunDirectory:
 
 
 def create(out: Path | None, operator: str) -> RunDirectory:
-    """Make a new, empty run directory: ``out``, or ``runs/<time>-<operator>`` with ``runs/latest`` pointing at it.
+    """Make a new, empty run directory: ``out``, or ``runs/<time>-<operator>``.
 
     Raises:
         UserError: the directory cannot be written, or already holds something.
@@ -83,12 +83,14 @@ def create(out: Path | None, operator: str) -> RunDirectory:
         raise UserError(
             f"cannot write there: {error.strerror}", where=str(path), hint="choose a directory you may write with --out"
         ) from error
-    if out is None:
-        _point_latest_at(path)
     return RunDirectory(path=path)
 
 
-def _point_latest_at(path: Path) -> None:
+def point_latest_at(run: RunDirectory) -> None:
+    """Let ``runs/latest`` mean ``run``; a run kept elsewhere with --out leaves it alone."""
+    path = run.path
+    if path.parent != DEFAULT_ROOT:
+        return
     link = path.parent / LATEST
     fresh = path.parent / f".{LATEST}.{os.getpid()}"
     fresh.symlink_to(path.name)

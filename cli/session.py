@@ -18,8 +18,9 @@ from search_svc import service as search_service
 from search_svc.projection import winner
 from search_svc.tree import Tree
 from shared import chips, operators
-from shared.errors import ChipError, OperatorError
+from shared.errors import ChipError, OperatorError, UserError
 from shared.events import Event, SearchFinished, SearchStarted
+from shared.machine import processor
 from shared.operators import OperatorSpec
 from shared.store import Store
 
@@ -47,6 +48,13 @@ def require_chip(chip_id: str) -> chips.ChipSheet:
     return sheet
 
 
+def require_threads(threads: int) -> None:
+    """Raises ``UserError`` for more threads than this process may use cores, or fewer than one."""
+    cores = processor().cores
+    if not 1 <= threads <= cores:
+        raise UserError(f"{threads} threads asked for, this machine offers 1 to {cores}", where="--threads")
+
+
 async def search(
     run: RunDirectory, spec: OperatorSpec, started: SearchStarted, view: LiveView, *, begin_ns: int
 ) -> Finished:
@@ -59,6 +67,7 @@ async def search(
         await system.ports.store.blobs.put(spec.source.encode())
         view.note(f"admitting {spec.ref.name}: reference, mutants, baselines")
         await system.admit(started.operator, threads=started.threads)
+        rundir.point_latest_at(run)
         await search_service.submit(system.ports, started)
         await follow(system, started.search_id, view)
     return await conclude(run, spec, begin_ns=begin_ns)

@@ -16,7 +16,6 @@ from cli import session
 from cli.commands.explain import measurements
 from cli.outcome import NS_PER_US, speedup
 from deploy.embedded import evaluator_alone
-from evaluator_svc.toolchains.cpu import BASE_FLAGS
 from shared import chips, ids, operators
 from shared.errors import UserError
 from shared.events import PPM, Evaluation, EvaluationRequested, KernelRef, Purpose, Status
@@ -25,6 +24,8 @@ from shared.operators import OperatorSpec
 
 LANGUAGES = {".cpp": "cpp", ".cc": "cpp", ".cxx": "cpp"}
 SOURCE_BYTES_MAX = 4 << 20
+DEFAULT_FLAGS = ("-O3", "-fopenmp")
+"""Besides those of the chip's instruction set."""
 
 
 @click.command("evaluate")
@@ -46,8 +47,9 @@ def command(
     """
     spec = operators.load(operator)
     sheet = session.require_chip(chip)
+    session.require_threads(threads)
     source = read_kernel(kernel, sheet)
-    flags = flags or (*BASE_FLAGS, *chips.best_isa(sheet, processor().flags).flags)
+    flags = flags or (*DEFAULT_FLAGS, *chips.best_isa(sheet, processor().flags).flags)
     purpose = Purpose.FINAL if final else Purpose.SEARCH
     with Console(stderr=True).status(f"evaluating {kernel.name} against {spec.ref.name} on {chip}"):
         evaluation = asyncio.run(verdict(spec, source, LANGUAGES[kernel.suffix], chip, flags, threads, purpose))

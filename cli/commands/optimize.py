@@ -110,6 +110,7 @@ def command(
     begin_ns = time.monotonic_ns()
     spec = operators.load(operator)
     session.require_chip(chip)
+    session.require_threads(threads)
     options = Options(
         chip=chip,
         policy=policy,
