@@ -11,7 +11,7 @@ from typing import Any
 
 from cli import artefact, history, outcome, rundir
 from cli.live import LiveView
-from cli.report import render
+from cli.report import render, verdict_times
 from cli.rundir import RunDirectory
 from deploy.embedded import Embedded, embedded
 from search_svc import service as search_service
@@ -88,7 +88,7 @@ async def conclude(run: RunDirectory, spec: OperatorSpec, *, begin_ns: int) -> F
     shipped = artefact.export_winner(run.kernel, spec, best, past.blobs, tree.search) if best else None
     total_ns = time.monotonic_ns() - begin_ns
     result = outcome.final_object(tree, run_dir=run.path, artefact=shipped, total_ns=total_ns)
-    rundir.write_whole(run.report, render(tree, past.blobs, result))
+    rundir.write_whole(run.report, render(tree, past.blobs, result, verdict_times(past.entries)))
     rundir.write_whole(run.result, json.dumps(result, indent=1))
     return Finished(tree=tree, result=result, artefact=shipped)
 

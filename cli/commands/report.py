@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from cli import history, outcome, rundir
-from cli.report import render
+from cli.report import render, verdict_times
 
 
 @click.command("report")
@@ -32,5 +32,5 @@ def command(run: Path, out: Path | None) -> None:
             tree, run_dir=directory.path, artefact=None, total_ns=tree.now_ns - tree.search.at_ns
         )
     target = out or (directory.report if run.is_dir() else run.with_suffix(".html"))
-    rundir.write_whole(target, render(tree, past.blobs, result))
+    rundir.write_whole(target, render(tree, past.blobs, result, verdict_times(past.entries)))
     click.echo(str(target))

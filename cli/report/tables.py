@@ -215,7 +215,7 @@ def reason(evaluation: Evaluation) -> str:
 def percent(evaluation: Evaluation) -> str:
     """Share of the speed of light; a dash while the floor is unknown."""
     line = evaluation.roofline
-    return f"{line.fraction_ppm * 100 / PPM:.0f} %" if line.floor_ns else NONE
+    return f"{line.fraction_ppm * 100 / PPM:.0f}\u00a0%" if line.floor_ns else NONE
 
 
 def listed(entries: tuple[Entry, ...]) -> str:
@@ -236,4 +236,4 @@ def _times(ppm: int) -> str:
 
 
 def _us(ns: int) -> str:
-    return f"{ns / NS_PER_US:,.1f} µs" if ns else NONE
+    return f"{ns / NS_PER_US:,.1f}\u00a0µs" if ns else NONE
