@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from shared.events import PPM, Entry, Move
 from synthesizer_svc.schedule import belief
 from synthesizer_svc.schedule.proposal import Parent, Proposal, Situation, change_entries, changes, move_name, standing
-from synthesizer_svc.schedule.schedule import Decision, Value
+from synthesizer_svc.schedule.schedule import Decision, Schedule, Value
+
+if TYPE_CHECKING:
+    import random
 
 FRESH, TRIED, FAILED = 0, 1, 2
 
@@ -39,9 +43,10 @@ def singles(situation: Situation, parent: Parent) -> tuple[Single, ...]:
     """Every legal one-decision change of ``parent``'s schedule, best first."""
     tried = _tried(situation, parent)
     stream = situation.stream(f"moves:{parent.candidate_id}")
-    current = dict(situation.space.complete(parent.schedule).choices)
+    base = situation.space.complete(parent.schedule)
+    current = dict(base.choices)
     found = [
-        _single(situation, parent, decision, current[decision.key], after, tried, stream.getrandbits(64))
+        _single(situation, parent, base, decision, current[decision.key], after, tried, stream)
         for decision in situation.space.decisions
         for after in decision.values
         if after != current[decision.key]
@@ -95,11 +100,12 @@ def _tried(situation: Situation, parent: Parent) -> dict[tuple[str, Value], int]
 def _single(
     situation: Situation,
     parent: Parent,
+    base: Schedule,
     decision: Decision,
     before: Value,
     after: Value,
     tried: dict[tuple[str, Value], int],
-    seed: int,
+    stream: random.Random,
 ) -> Single:
     name = move_name(situation.kind(decision), decision, after)
     known = belief.best_skill(
@@ -117,9 +123,9 @@ def _single(
         rationale=_rationale(parent, decision, before, after, believed, tier),
     )
     proposal = Proposal(
-        schedule=situation.space.complete(parent.schedule).with_choice(decision.key, after),
+        schedule=base.with_choice(decision.key, after),
         move=move,
-        score=believed.draw(situation.stream(f"draw:{seed}")),
+        score=believed.draw(stream),
         skill_ids=(known[0].skill_id,) if known else (),
     )
     return Single(decision=decision, before=before, after=after, tier=tier, proposal=proposal)

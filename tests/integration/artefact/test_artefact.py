@@ -6,11 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from cli.artefact import export_winner
+from search_svc.tree import Node, Stage
 from shared.errors import UserError
+from shared.events import Budget, Context, Memory, Move, SearchStarted, Usage
 from tests.integration.artefact import exported
 
 pytestmark = pytest.mark.serial
@@ -148,6 +152,41 @@ def test_an_altered_kernel_is_not_run(directory, tmp_path):
     facts = probe(altered, tmp_path)
     assert "kernel.cpp is not the file that was validated" in facts["warnings"][0]
     assert facts["cases"]["own inputs"]["same"]
+
+
+def test_the_winner_of_a_search_is_exported_as_it_was_re_measured(tmp_path):
+    spec, _ = exported.described()
+    shipped = exported.winner()
+    best = Node(
+        candidate_id="c1",
+        birth=0,
+        expansion_id="e1",
+        parent_ids=(),
+        kernel=shipped.kernel,
+        move=Move(name="draft:default"),
+        context=Context(memory=Memory.PARENT),
+        usage=Usage(),
+        reasons=(),
+        stage=Stage.DONE,
+        evaluation=replace(exported.EVALUATION, speedups=()),
+        final=exported.EVALUATION,
+    )
+    search = SearchStarted(
+        search_id="s1",
+        operator=spec.ref,
+        chip="cpu-x86_64",
+        policy="greedy",
+        seed=3,
+        budget=Budget(evaluations=40),
+    )
+    blobs = {shipped.kernel.source_hash: exported.KERNEL.encode()}
+    directory = export_winner(tmp_path / "kernel", spec, best, blobs, search)
+    readme = (directory / "README.md").read_text()
+    assert "| eager | 4.000 | 3.900 to 4.100 |" in readme
+    assert (
+        "kernelevolve optimize scaled-residual.py --chip cpu-x86_64 --policy greedy "
+        "--evaluations 40 --seed 3 --threads 1"
+    ) in readme
 
 
 def test_exporting_again_replaces_the_directory(tmp_path):
