@@ -270,6 +270,20 @@ async def test_told_to_stop_it_finishes_the_record_in_flight_and_takes_no_other(
 
 
 @on_loop
+async def test_a_record_that_arrives_after_the_order_to_stop_is_left_for_the_next_run() -> None:
+    async with a_world() as world:
+        async with world.bus.subscribe(TOPIC, "g") as subscription:
+            consumer = world.consumer(subscription, world.remember, replace(QUICK, poll_wait_s=60.0))
+            loop = asyncio.create_task(consumer.run(world.stop))
+            await asyncio.sleep(0)
+            world.stop.set()
+            await world.publish(an_envelope())
+            await loop
+        assert world.handled == []
+        assert len(await world.left()) == 1
+
+
+@on_loop
 async def test_a_handler_that_outlasts_the_drain_is_abandoned_uncommitted() -> None:
     async with a_world() as world:
         await world.publish(an_envelope())
