@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import platform
 import secrets
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 
+from evaluator_svc.baselines import Baselines
 from evaluator_svc.cases import Suite
 from evaluator_svc.claims import Claim, Physics
 from evaluator_svc.correctness import SETS, check, check_shape
@@ -84,7 +86,8 @@ class Evaluator:
             async with self._benches.use(*await self._place(request.operator, request.threads)) as bench:
                 source = (await self._ports.store.blobs.get(request.kernel.source_hash)).decode()
                 job = _Job(request=request, source=source, bench=bench, watch=watch)
-                bench.start_baselines()
+                if request.purpose is Purpose.SEARCH:
+                    bench.start_baselines()
                 evaluation = await self._stages(job)
         except (Retryable, Fatal, OSError, KeyError, OperatorError) as error:
             evidence = (_entry("reason", f"{type(error).__name__}: {error}"),)
@@ -97,27 +100,34 @@ class Evaluator:
         if job.request.kernel.entry != ENTRY:
             evidence = (_entry("reason", f"entry `{job.request.kernel.entry}`: the C ABI's is `{ENTRY}`"),)
             return Evaluation(status=Status.LAUNCH_FAILED, evidence=evidence)
-        async with self._device.gate.shared():
-            with job.watch.span("build"):
-                built = await self._toolchain.build(job.source, job.request.kernel.flags)
-            if isinstance(built, BuildFailed):
-                log = await self._log(built.log)
-                return Evaluation(status=built.status, evidence=built.evidence, sandbox=built.sandbox, log_hash=log)
-            with job.watch.span("correctness"):
-                suite = await self._suite(job)
-                level, verdict = await self._check(job, built, suite)
-            if not verdict.passed:
-                return Evaluation(status=verdict.status, evidence=verdict.evidence, sandbox=level)
-            with job.watch.span("timing"):
-                await job.bench.baselines()
-        subject = Subject(library=built.path, suite=suite, bench=job.bench, final=job.request.purpose is Purpose.FINAL)
-        made, physics = await self._measurer.measure(subject, job.watch)
+        async with AsyncExitStack() as stack:
+            async with self._device.gate.shared():
+                with job.watch.span("build"):
+                    built = await self._toolchain.build(job.source, job.request.kernel.flags)
+                if isinstance(built, BuildFailed):
+                    log = await self._log(built.log)
+                    return Evaluation(status=built.status, evidence=built.evidence, sandbox=built.sandbox, log_hash=log)
+                with job.watch.span("correctness"):
+                    suite = await self._suite(job)
+                    level, verdict = await self._check(job, built, suite)
+                if not verdict.passed:
+                    return Evaluation(status=verdict.status, evidence=verdict.evidence, sandbox=level)
+                with job.watch.span("timing"):
+                    baselines = await self._baselines(job, stack)
+            final = job.request.purpose is Purpose.FINAL
+            subject = Subject(library=built.path, suite=suite, bench=job.bench, baselines=baselines, final=final)
+            made, physics = await self._measurer.measure(subject, job.watch)
         if made.status is not Status.PASSED:
             return Evaluation(status=made.status, evidence=made.evidence, timings=made.timings, sandbox=level)
         done = await self._passed(job, suite, made, physics)
         return replace(
             done, evidence=(*verdict.evidence, *made.evidence), sandbox=level, log_hash=await self._log(built.log)
         )
+
+    async def _baselines(self, job: _Job, stack: AsyncExitStack) -> Baselines:
+        if job.request.purpose is Purpose.FINAL:
+            return await job.bench.fresh_baselines(stack)
+        return await job.bench.baselines()
 
     async def _suite(self, job: _Job) -> Suite:
         suite, _ = await job.bench.suite()

@@ -36,6 +36,7 @@ class Subject:
     library: Path
     suite: Suite
     bench: Workbench
+    baselines: Baselines
     final: bool
 
 
@@ -78,21 +79,18 @@ class Measurer:
         return made, physics
 
     async def _rounds(self, subject: Subject) -> list[Measured]:
-        """One fresh process per search measurement, several (and fresh baselines) for a final one."""
-        timing, bench = self._settings.timing, subject.bench
+        """Each candidate process is fresh: one for a search measurement, several for a final one."""
+        timing = self._settings.timing
         if not subject.final:
-            return [await self._contest(subject, await bench.baselines(), timing.rounds, cold_calls=0)]
+            return [await self._contest(subject, timing.rounds, cold_calls=0)]
         measured: list[Measured] = []
         for _ in range(timing.final_processes):
-            async with AsyncExitStack() as stack:
-                baselines = await bench.fresh_baselines(stack)
-                one = await self._contest(subject, baselines, timing.final_rounds, cold_calls=FINAL_COLD_CALLS)
-                measured.append(one)
-                if not one.verdict.passed:
-                    break
+            measured.append(await self._contest(subject, timing.final_rounds, cold_calls=FINAL_COLD_CALLS))
+            if not measured[-1].verdict.passed:
+                break
         return measured
 
-    async def _contest(self, subject: Subject, baselines: Baselines, rounds: int, *, cold_calls: int) -> Measured:
+    async def _contest(self, subject: Subject, rounds: int, *, cold_calls: int) -> Measured:
         limits, bench, suite = self._settings.limits, subject.bench, subject.suite
         runner = Runner.open(
             subject.library,
@@ -105,7 +103,7 @@ class Measurer:
         )
         async with runner:
             contest = Contest(
-                runner, baselines, suite.public, self._poison, self._settings.timing, call_s=limits.call_s
+                runner, subject.baselines, suite.public, self._poison, self._settings.timing, call_s=limits.call_s
             )
             measured = await contest.measure(rounds)
             if measured.verdict.passed and cold_calls:

@@ -64,8 +64,9 @@ class TimingSettings:
     """A candidate three times slower than every baseline in each of this many rounds is measured no further."""
     drift_ppm: int = 50_000
     """NOISY when the baseline's own A/A interval lies entirely beyond 1 +- this."""
-    spread_ppm: int = 150_000
-    """NOISY when the baseline's blocks scatter more than this (median absolute deviation over median)."""
+    spread_ppm: int = 300_000
+    """NOISY when a baseline's blocks scatter more than this (1.48 x median absolute deviation over median). An idle
+    two-core virtual machine shows up to 0.18."""
     clock_slack_ppm: int = 100_000
     clock_slack_ns: int = 300_000
     """The controller's clock may exceed the runner's by this share and this much per block; else trust stays L2."""

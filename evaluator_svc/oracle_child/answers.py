@@ -60,7 +60,7 @@ class Oracle:
         finite = all(bool(torch.isfinite(t).all()) for t in declared if t.is_floating_point())
         if transform and not finite:
             return {"skipped": "the reference is not finite there"}
-        blocks = [("input", t) for t in sample.inputs] + _precisions(sample, declared)
+        blocks = [("input", t) for t in sample.inputs] + _precisions(sample, declared, all_lower=not transform)
         return {"blocks": _write(Path(request["path"]), blocks), "finite": finite}
 
     def perturbed(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -80,8 +80,10 @@ class Oracle:
         return {"same": same}
 
 
-def _precisions(sample: Sample, declared: tuple[torch.Tensor, ...]) -> list[tuple[str, torch.Tensor]]:
-    """The outputs exactly (fp64), as declared, on nudged inputs, and in each lower precision that runs."""
+def _precisions(
+    sample: Sample, declared: tuple[torch.Tensor, ...], *, all_lower: bool
+) -> list[tuple[str, torch.Tensor]]:
+    """The outputs exactly (fp64), as declared, on nudged inputs, and in every (or the nearest) finite lower one."""
     if not any(t.is_floating_point() for t in declared):
         return [("exact", t) for t in declared] + [("declared", t) for t in declared]
     blocks = [("exact", t) for t in _exact(sample, declared)]
@@ -91,6 +93,8 @@ def _precisions(sample: Sample, declared: tuple[torch.Tensor, ...]) -> list[tupl
         outputs = _lower(sample, lower)
         if all(bool(torch.isfinite(t).all()) for t in outputs if t.is_floating_point()):
             blocks += [(f"low:{lower.value}", t.float() if t.is_floating_point() else t) for t in outputs]
+            if not all_lower:
+                break
     return blocks
 
 
