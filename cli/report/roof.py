@@ -1,139 +1,161 @@
-"""The roofline picture: attainable rate against arithmetic intensity, and where the candidates stand (pure).
+"""Where candidates stand against what the machine can do: a roofline, or rates of traffic where operations are unknown.
 
-Roofs are drawn from peaks that the worker's calibration wrote into the evidence (``PEAKS``); where it wrote none, the
-operator's own floor is drawn, which was computed from them. Nothing is drawn that was not measured.
+Pure. The roofs are those the evaluator's floors were computed with, i.e. calibrated on the worker: compulsory traffic
+over its floor is the bandwidth that data of this size can have, operations over their floor the peak rate. Nothing is
+drawn that was not measured.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from cli.report.figures import Figure
 from search_svc.tree import Node, Tree
-from shared.events import Evaluation, Roofline
+from shared.events import Diagnosis
 
-BANDWIDTH_PREFIX, BANDWIDTH_SUFFIX = "bandwidth_", "_gb_s"
-"""Entries ``bandwidth_L1_gb_s`` … ``bandwidth_memory_gb_s`` of an evaluation's environment or diagnosis."""
-PEAK = "peak_gflop_s"
-"""Entry with the peak arithmetic rate."""
+MEMORY_FLOOR, COMPUTE_FLOOR = "memory_floor_ns", "compute_floor_ns"
+"""Entries of the diagnosis: a number of nanoseconds, then words."""
 DECADES_AROUND = 1.5
+_NUMBER = re.compile(r"\s*(\d+)")
+_LEVEL = re.compile(r"reaches (\w+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """A candidate with a time and known traffic. ``flops_min`` and the floors (ns) are 0 when unknown."""
+
+    node: Node
+    own_ns: int
+    bytes_min: int
+    flops_min: int
+    memory_ns: int
+    compute_ns: int
+    level: str
 
 
 def figure(tree: Tree) -> Figure:
-    """The picture, or an empty one when no candidate has both a time and an intensity."""
+    """The picture; empty when no candidate passed with known traffic."""
     points = list(_placed(tree))
     if not points:
         return {}
-    node, line, _ = points[0]
-    assert node.evaluation is not None, "a placed node was evaluated"
-    intensity = line.flops_min / line.bytes_min
-    low, high = intensity / 10**DECADES_AROUND, intensity * 10**DECADES_AROUND
-    traces = [_candidates(tree, points), *_roofs(node.evaluation, low, high)]
-    if line.floor_ns:
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": "speed of light of this operator",
-                "x": [intensity],
-                "y": [line.flops_min / line.floor_ns],
-                "marker": {"symbol": "line-ew-open", "size": 26, "color": "@accent", "line": {"width": 3}},
-                "hovertemplate": "%{y:.1f} GFLOP/s attainable<extra></extra>",
-            }
-        )
-    return {
-        "data": traces,
-        "layout": {
-            "xaxis": {"type": "log", "dtick": "D2", "title": {"text": "FLOP per byte of compulsory traffic"}},
-            "yaxis": {"type": "log", "dtick": "D2", "title": {"text": "GFLOP/s"}},
-            "height": 380,
-            "hovermode": "closest",
-        },
-    }
+    return _roofline(tree, points) if points[0].flops_min else _traffic(tree, points)
 
 
 def note(tree: Tree) -> str:
     """What stands under the picture, or why there is none."""
-    points = list(_placed(tree))
-    if not points:
-        return "No roofline: no candidate passed with a known operation count and traffic."
-    node, line, _ = points[0]
-    assert node.evaluation is not None, "a placed node was evaluated"
-    floor = f"{line.floor_ns / 1e3:,.1f} µs" if line.floor_ns else "unknown"
-    text = (
-        f"Compulsory traffic {line.bytes_min / 1e6:,.2f} MB, {line.flops_min / 1e6:,.2f} MFLOP, "
-        f"intensity {line.flops_min / line.bytes_min:.2f} FLOP per byte; floor {floor}."
-    )
-    if not any(True for _ in _peaks(node.evaluation)):
-        text += " The calibration's peaks are not part of the evidence, so only the floor they give is drawn."
-    return text
+    first = next(_placed(tree), None)
+    if first is None:
+        return "No roofline: no candidate passed with known traffic."
+    parts = [f"Compulsory traffic {first.bytes_min / 1e6:,.2f} MB"]
+    if first.flops_min:
+        parts.append(f"{first.flops_min / 1e6:,.2f} MFLOP, {first.flops_min / first.bytes_min:.2f} FLOP per byte")
+    else:
+        parts.append("operations not counted, so rates of traffic are shown")
+    if first.memory_ns:
+        parts.append(f"traffic takes at least {first.memory_ns / 1e3:,.1f} µs from {first.level or 'memory'}")
+    if first.compute_ns:
+        parts.append(f"arithmetic at least {first.compute_ns / 1e3:,.1f} µs")
+    if not first.memory_ns and not first.compute_ns:
+        parts.append("peaks not calibrated, so no roof is drawn")
+    return "; ".join(parts) + "."
 
 
-def _placed(tree: Tree) -> Iterator[tuple[Node, Roofline, int]]:
-    """Passed nodes with everything a point needs, and their time in ns."""
+def _placed(tree: Tree) -> Iterator[Placed]:
     for node in tree.passed():
         found = node.evaluation
-        if found is None or not found.roofline.bytes_min or not found.roofline.flops_min:
+        if found is None or not found.roofline.bytes_min:
             continue
         baselines = {s.baseline for s in found.speedups}
-        own = next((t.median_ns for t in found.timings if t.name not in baselines), 0)
-        if own:
-            yield node, found.roofline, own
+        own_ns = next((t.median_ns for t in found.timings if t.name not in baselines), 0)
+        if own_ns:
+            memory_ns, level = _floor(found.diagnosis, MEMORY_FLOOR)
+            yield Placed(
+                node=node,
+                own_ns=own_ns,
+                bytes_min=found.roofline.bytes_min,
+                flops_min=found.roofline.flops_min,
+                memory_ns=memory_ns,
+                compute_ns=_floor(found.diagnosis, COMPUTE_FLOOR)[0],
+                level=level,
+            )
 
 
-def _candidates(tree: Tree, points: list[tuple[Node, Roofline, int]]) -> dict[str, Any]:
-    winner = tree.winner_id or tree.best_id
+def _floor(diagnosis: Diagnosis, name: str) -> tuple[int, str]:
+    """Nanoseconds of the floor ``name`` and the memory level it names; (0, "") when it was not available."""
+    text = next((entry.value for entry in diagnosis.evidence if entry.name == name), "")
+    number, level = _NUMBER.match(text), _LEVEL.search(text)
+    return int(number[1]) if number else 0, level[1] if level else ""
+
+
+def _roofline(tree: Tree, points: list[Placed]) -> Figure:
+    first = points[0]
+    intensity = first.flops_min / first.bytes_min
+    low, high = intensity / 10**DECADES_AROUND, intensity * 10**DECADES_AROUND
+    # FLOP per ns is GFLOP/s, bytes per ns are GB/s
+    peak = first.flops_min / first.compute_ns if first.compute_ns else 0.0
+    rate = first.bytes_min / first.memory_ns if first.memory_ns else 0.0
+    traces = [
+        _candidates(tree, points, [p.flops_min / p.bytes_min for p in points], [p.flops_min / p.own_ns for p in points])
+    ]
+    if rate:
+        end = max(low, min(high, peak / rate)) if peak else high
+        traces.append(_line(f"{_level(first)} {rate:,.1f} GB/s", [low, end], [low * rate, end * rate], "solid"))
+    if peak:
+        start = max(low, min(high, peak / rate)) if rate else low
+        traces.append(_line(f"peak {peak:,.1f} GFLOP/s", [start, high], [peak, peak], "dash"))
+    return _figure(
+        traces,
+        {"type": "log", "dtick": "D2", "title": {"text": "FLOP per byte of compulsory traffic"}},
+        {"type": "log", "dtick": "D2", "title": {"text": "GFLOP/s"}},
+    )
+
+
+def _traffic(tree: Tree, points: list[Placed]) -> Figure:
+    order = {name: float(n) for n, name in enumerate(tree.verdicts, start=1)}
+    xs = [order.get(p.node.candidate_id, 0.0) for p in points]
+    traces = [_candidates(tree, points, xs, [p.bytes_min / p.own_ns for p in points])]
+    first = points[0]
+    if first.memory_ns:
+        rate = first.bytes_min / first.memory_ns
+        traces.append(_line(f"{_level(first)} {rate:,.1f} GB/s", [0.0, max(xs)], [rate, rate], "solid"))
+    return _figure(
+        traces,
+        {"title": {"text": "evaluations"}, "rangemode": "tozero"},
+        {"title": {"text": "GB/s of compulsory traffic"}, "rangemode": "tozero"},
+    )
+
+
+def _level(point: Placed) -> str:
+    return f"roof of {point.level}" if point.level else "roof of memory"
+
+
+def _figure(traces: list[dict[str, Any]], xaxis: dict[str, Any], yaxis: dict[str, Any]) -> Figure:
+    return {"data": traces, "layout": {"xaxis": xaxis, "yaxis": yaxis, "height": 380, "hovermode": "closest"}}
+
+
+def _candidates(tree: Tree, points: list[Placed], xs: list[float], ys: list[float]) -> dict[str, Any]:
+    best = tree.winner_id or tree.best_id
+    chosen = [p.node.candidate_id == best for p in points]
     return {
         "type": "scatter",
         "mode": "markers",
         "name": "candidates",
-        "x": [line.flops_min / line.bytes_min for _, line, _ in points],
-        "y": [line.flops_min / own for _, line, own in points],  # FLOP per ns is GFLOP/s
-        "text": [f"{node.candidate_id}<br>{own / 1e3:,.1f} µs" for node, _, own in points],
-        "customdata": [node.candidate_id for node, _, _ in points],
-        "hovertemplate": "%{text}<br>%{y:.1f} GFLOP/s<extra></extra>",
+        "x": xs,
+        "y": ys,
+        "text": [f"{p.node.candidate_id}<br>{p.own_ns / 1e3:,.1f} µs" for p in points],
+        "customdata": [p.node.candidate_id for p in points],
+        "hovertemplate": "%{text}<br>%{y:.1f}<extra></extra>",
         "marker": {
-            "symbol": ["star" if node.candidate_id == winner else "circle" for node, _, _ in points],
-            "size": [17 if node.candidate_id == winner else 8 for node, _, _ in points],
-            "color": ["@accent" if node.candidate_id == winner else "@muted" for node, _, _ in points],
+            "symbol": ["star" if is_best else "circle" for is_best in chosen],
+            "size": [17 if is_best else 8 for is_best in chosen],
+            "color": ["@accent" if is_best else "@muted" for is_best in chosen],
         },
     }
 
 
-def _peaks(evaluation: Evaluation) -> Iterator[tuple[str, float]]:
-    """Measured peaks by entry name; entries that are no number are none."""
-    for entry in (*evaluation.environment, *evaluation.diagnosis.evidence):
-        is_bandwidth = entry.name.startswith(BANDWIDTH_PREFIX) and entry.name.endswith(BANDWIDTH_SUFFIX)
-        if is_bandwidth or entry.name == PEAK:
-            try:
-                value = float(entry.value)
-            except ValueError:
-                continue
-            if value > 0:
-                yield entry.name, value
-
-
-def _roofs(evaluation: Evaluation, low: float, high: float) -> Iterator[dict[str, Any]]:
-    """One sloped line per bandwidth, cut off at the peak, and the peak itself."""
-    peaks = dict(_peaks(evaluation))
-    peak = peaks.pop(PEAK, 0.0)
-    for name, rate in peaks.items():
-        level = name.removeprefix(BANDWIDTH_PREFIX).removesuffix(BANDWIDTH_SUFFIX)
-        end = min(high, peak / rate) if peak else high
-        if end > low:
-            yield _line(f"{level} {rate:,.0f} GB/s", [low, end], [low * rate, end * rate], "solid")
-    if peak:
-        yield _line(f"peak {peak:,.0f} GFLOP/s", [low, high], [peak, peak], "dash")
-
-
 def _line(name: str, xs: list[float], ys: list[float], dash: str) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "x": xs,
-        "y": ys,
-        "hoverinfo": "name",
-        "line": {"width": 1.5, "dash": dash},
-    }
+    line = {"width": 2, "dash": dash, "color": "@link"}
+    return {"type": "scatter", "mode": "lines", "name": name, "x": xs, "y": ys, "hoverinfo": "name", "line": line}

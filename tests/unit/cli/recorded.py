@@ -30,7 +30,12 @@ from tests.builders import SECOND_NS, a_search, enveloped
 from tests.fakes.landscape import Landscape
 
 HOSTILE = "vector<width> & </script><b>16"
-PEAKS = (("bandwidth_memory_gb_s", "20"), ("bandwidth_L2_gb_s", "90"), ("peak_gflop_s", "110"))
+Floors = tuple[tuple[str, str], ...]
+FLOORS = (("memory_floor_ns", "400000 (54%, reaches L3)"), ("compute_floor_ns", "320000 (43%)"))
+UNKNOWN = (
+    ("memory_floor_ns", "unavailable: bandwidth not measured"),
+    ("compute_floor_ns", "unavailable: the operator's operations are not counted"),
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class Recorded:
     blobs: dict[str, bytes]
 
 
-def record(search: SearchStarted | None = None, *, peaks: bool = True) -> Recorded:
+def record(search: SearchStarted | None = None, *, flops: int = 40_000_000, floors: Floors = FLOORS) -> Recorded:
     """Play ``search`` to its end; every source is a blob, every fact is a second after the last."""
     landscape, waiting = (
         Landscape(best=(5, 2, 4, 3, 4)),
@@ -57,7 +62,7 @@ def record(search: SearchStarted | None = None, *, peaks: bool = True) -> Record
         packed = tuple(wire.pack(command) for command in commands)
         entries.append(chain.link(last, len(entries), envelope.id, wire.pack(envelope), packed))
         for command in commands:
-            for answer in _answers(landscape, command.event, peaks=peaks):
+            for answer in _answers(landscape, command.event, flops=flops, floors=floors):
                 waiting.append(answer)
                 if isinstance(answer, CandidateProduced):
                     blobs[answer.kernel.source_hash] = _source(answer.kernel.source_hash)
@@ -66,13 +71,13 @@ def record(search: SearchStarted | None = None, *, peaks: bool = True) -> Record
     return Recorded(tree=tree, entries=tuple(entries), blobs=blobs)
 
 
-def _answers(landscape: Landscape, command: Event, *, peaks: bool) -> list[Event]:
+def _answers(landscape: Landscape, command: Event, *, flops: int, floors: Floors) -> list[Event]:
     if isinstance(command, ExpansionRequested):
         answers = landscape.synthesize(command)
         return [_moved(a) if isinstance(a, CandidateProduced) else a for a in answers]
     if isinstance(command, EvaluationRequested):
         done = landscape.evaluate(command)
-        return [replace(done, evaluation=_detailed(done.evaluation, peaks=peaks))]
+        return [replace(done, evaluation=_detailed(done.evaluation, flops=flops, floors=floors))]
     return []
 
 
@@ -81,7 +86,7 @@ def _moved(candidate: CandidateProduced) -> CandidateProduced:
     return replace(candidate, move=Move(name=name, rationale="wider vectors <i>pay</i> when compute-bound"))
 
 
-def _detailed(found: Evaluation, *, peaks: bool) -> Evaluation:
+def _detailed(found: Evaluation, *, flops: int, floors: Floors) -> Evaluation:
     environment = (Entry(name="compiler", value="g++ 12"), Entry(name="processor", value="a processor"))
     if found.status is not Status.PASSED:
         return replace(found, environment=environment)
@@ -97,12 +102,12 @@ def _detailed(found: Evaluation, *, peaks: bool) -> Evaluation:
         environment=environment,
         sandbox="namespaces+rlimits",
         roofline=Roofline(
-            bytes_min=8_000_000, flops_min=40_000_000, floor_ns=400_000, fraction_ppm=400_000 * 1_000_000 // own
+            bytes_min=8_000_000, flops_min=flops, floor_ns=400_000, fraction_ppm=400_000 * 1_000_000 // own
         ),
         diagnosis=Diagnosis(
             bound=Bound.MEMORY,
             summary="waits for memory",
-            evidence=tuple(Entry(name=name, value=value) for name, value in PEAKS) if peaks else (),
+            evidence=tuple(Entry(name=name, value=value) for name, value in floors),
         ),
     )
 

@@ -16,7 +16,7 @@ from cli.report.layout import ROOT
 from search_svc.apply import start
 from shared.events import PPM
 from tests.builders import a_search
-from tests.unit.cli.recorded import HOSTILE, record
+from tests.unit.cli.recorded import FLOORS, HOSTILE, UNKNOWN, record
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 
@@ -133,17 +133,29 @@ def test_the_progress_curve_ends_at_the_best_and_never_falls(recorded, page):
     assert best["x"][-1] == len(recorded.tree.verdicts)
 
 
-def test_the_roofline_has_the_measured_roofs(page):
-    names = {trace["name"] for trace in json.loads(page.data["data-roofline"])["data"]}
-    assert {"memory 20 GB/s", "L2 90 GB/s", "peak 110 GFLOP/s", "candidates"} <= names
+def rates(page):
+    return {trace["name"]: trace for trace in json.loads(page.data["data-roofline"])["data"]}
 
 
-def test_roofs_that_were_not_recorded_are_not_drawn(result):
-    bare = record(peaks=False)
+def test_the_roofline_has_the_roofs_the_floors_were_computed_with(recorded, page):
+    drawn = rates(page)
+    assert set(drawn) == {"roof of L3 20.0 GB/s", "peak 125.0 GFLOP/s", "candidates"}
+    assert drawn["roof of L3 20.0 GB/s"]["y"][1] == pytest.approx(125)
+    assert len(drawn["candidates"]["x"]) == sum(node.passed for node in recorded.tree.nodes.values())
+
+
+def test_without_an_operation_count_rates_of_traffic_are_drawn(result):
+    bare = record(flops=0, floors=(FLOORS[0], UNKNOWN[1]))
     page = Page(render(bare.tree, bare.blobs, result))
-    names = {trace["name"] for trace in json.loads(page.data["data-roofline"])["data"]}
-    assert names == {"candidates", "speed of light of this operator"}
-    assert "not part of the evidence" in page.text
+    assert set(rates(page)) == {"roof of L3 20.0 GB/s", "candidates"}
+    assert "operations not counted" in page.text
+
+
+def test_roofs_that_were_not_measured_are_not_drawn(result):
+    bare = record(floors=UNKNOWN)
+    page = Page(render(bare.tree, bare.blobs, result))
+    assert set(rates(page)) == {"candidates"}
+    assert "no roof is drawn" in page.text
     assert "data-time" not in page.data
 
 
