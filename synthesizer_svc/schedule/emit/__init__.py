@@ -1,0 +1,32 @@
+"""Emitters by language. A new language is a new package here and a line in ``EMITTERS`` (pure)."""
+
+from __future__ import annotations
+
+from shared.chips import Isa
+from synthesizer_svc.schedule.emit.cpp import CppEmitter
+from synthesizer_svc.schedule.emit.port import Emitted, Emitter
+from synthesizer_svc.schedule.ir import Plan
+from synthesizer_svc.schedule.schedule import Schedule, Space
+
+__all__ = ["EMITTERS", "Emitted", "Emitter", "render", "space"]
+
+EMITTERS: dict[str, Emitter] = {"cpp": CppEmitter()}
+
+
+def space(language: str, plan: Plan, isa: Isa, threads: int) -> Space:
+    """Decisions of ``plan`` in ``language``.
+
+    Raises:
+        KeyError: there is no emitter of that language.
+    """
+    return EMITTERS[language].space(plan, isa, threads)
+
+
+def render(language: str, plan: Plan, schedule: Schedule, isa: Isa, threads: int) -> Emitted:
+    """The kernel of ``plan`` under ``schedule`` (missing or unknown choices are completed).
+
+    Raises:
+        KeyError: there is no emitter of that language.
+    """
+    emitter = EMITTERS[language]
+    return emitter.render(plan, emitter.space(plan, isa, threads).complete(schedule), isa, threads)

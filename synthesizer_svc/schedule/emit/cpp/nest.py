@@ -1,0 +1,362 @@
+"""Loop nests of a row group: the passes over a row, and the loops over rows around them (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from shared.dtypes import DType
+from synthesizer_svc.schedule import expr as ex
+from synthesizer_svc.schedule.bind import row_major
+from synthesizer_svc.schedule.emit.cpp import reduce as rd
+from synthesizer_svc.schedule.emit.cpp.body import Body
+from synthesizer_svc.schedule.emit.cpp.shape import INNER, OUTER, Shape
+from synthesizer_svc.schedule.emit.cpp.types import SCALAR
+from synthesizer_svc.schedule.emit.cpp.values import Copy, Frame, Staged, Values
+from synthesizer_svc.schedule.expr import Expr
+from synthesizer_svc.schedule.index import Axis
+from synthesizer_svc.schedule.ir import Stage
+from synthesizer_svc.schedule.schedule import Value
+from synthesizer_svc.schedule.stages import Pass
+
+CASCADE_STEPS = 128
+"""Additions in a row after which a float sum is flushed into a second accumulator: bounds the error's growth."""
+CHUNK_STEPS = 64
+STACK_BYTES_MAX = 1 << 18
+"""Row buffers live on the stack of the thread."""
+
+
+@dataclass
+class Row:
+    """Emits everything that happens for one block of rows: ``rows`` of them, ``units`` vectors along an outer axis."""
+
+    shape: Shape
+    loops: tuple[Pass, ...]
+    choices: Mapping[str, Value]
+    root: Frame
+    streamed: frozenset[str]
+    kept: tuple[Expr, ...] = ()
+    values: Values = field(init=False)
+    body: Body = field(init=False)
+    rows: int = 1
+
+    def __post_init__(self) -> None:
+        self.values = Values(
+            lanes=self.shape.lanes, vec=self.shape.vec, block=self.shape.block, vector_rows=self.shape.mode == OUTER
+        )
+        self.body = Body(shape=self.shape, values=self.values, choices=self.choices, streamed=self.streamed)
+
+    def emit(self, bound: frozenset[Axis], rows: int, units: list[tuple[int, int | None]]) -> Frame:
+        """A frame with the passes of ``rows`` rows; ``units`` are (vector, valid lanes) along an outer vector axis."""
+        self.rows = rows
+        frame = Frame(parent=self.root, bound=bound, holds_rows=True)
+        copies = [Copy(r, u, part) for r in range(rows) for u, part in units]
+        self.values.staged, self.values.computed = {}, set()
+        self._declare_staged(frame, len(units))
+        for number, loop in enumerate(self.loops):
+            if loop.stages:
+                frame.lines.add(f"// pass {number}: {describe(loop)}")
+            self._pass(loop, copies, frame)
+            for stage in loop.after:
+                for copy in copies:
+                    self.body.value(stage, copy, frame)
+            self.values.computed |= {e for e in self.kept if self._computes(loop, e)}
+        return frame
+
+    def _computes(self, loop: Pass, expr: Expr) -> bool:
+        return expr in set(ex.walk(*(e for s in loop.stages for e in s.exprs)))
+
+    def _declare_staged(self, frame: Frame, units: int) -> None:
+        for number, expr in enumerate(self.kept):
+            inner = next(loop.inner for loop in self.loops if self._computes(loop, expr))
+            size, lanes = 1, self.shape.lanes.count
+            for axis in inner:
+                size *= axis.extent
+            name, outer = f"stage{number}", self.shape.mode == OUTER
+            step = self.rows * units * lanes if outer else 1
+            total = size * self.rows * (units * lanes if outer else 1)
+            frame.lines.add(f"alignas(64) {SCALAR[expr.dtype]} {name}[{total + lanes}];")
+            self.values.staged[expr] = Staged(
+                buffer=name, offset=row_major(inner) * step, row_step=units * lanes if outer else size, unit_step=lanes if outer else lanes,
+            )  # fmt: skip
+
+    # ------------------------------------------------------------------ one pass
+
+    def _pass(self, loop: Pass, copies: list[Copy], frame: Frame) -> None:
+        online = [s for s in loop.stages if s.op == "softstats"]
+        rest = tuple(s for s in loop.stages if s.op != "softstats")
+        for stage in online:
+            self._online(stage, copies, frame)
+        if not rest:
+            return
+        if self.shape.mode == INNER:
+            self._along_row(rest, loop.inner, copies, frame)
+        else:
+            self._across_rows(rest, loop.inner, copies, frame)
+
+    def _declare(self, stages: tuple[Stage, ...], copies: list[Copy], frame: Frame, *, slots: bool) -> None:
+        for stage in stages:
+            names = {}
+            for copy in copies:
+                if stage.kind == "reduce":
+                    for unit in range(self.shape.accumulators) if slots else (copy.unit,):
+                        names[self.body.accumulator(stage, Copy(copy.row, unit))] = None
+                elif stage.kind == "scan":
+                    self._declare_carry(stage, copy, frame)
+            for name in names:
+                frame.lines.extend(rd.declare(stage, name, self.shape.lanes))
+
+    def _declare_carry(self, stage: Stage, copy: Copy, frame: Frame) -> None:
+        outer = self.shape.mode == OUTER
+        kind = rd.carry_type(stage, self.shape.lanes, along_lanes=not outer, serial=self.choices.get("prefix") == "serial")
+        name = f"{stage.name}_carry{copy.row}" + (f"_{copy.unit}" if outer else "")
+        start = "1" if stage.op == "cumprod" else "0"
+        value = f"ke_splat<{kind}>({start})" if kind.startswith("v") else start
+        frame.lines.add(f"{kind} {name} = {value};")
+
+    def _body(self, stages: tuple[Stage, ...], copies: list[Copy], parent: Frame, bound: tuple[Axis, ...]) -> Frame:
+        frame = Frame(parent=parent, bound=frozenset(bound))
+        self.body.run(stages, copies, frame)
+        return frame
+
+    # ------------------------------------------------------------------ lanes along the row
+
+    def _along_row(self, stages: tuple[Stage, ...], inner: tuple[Axis, ...], copies: list[Copy], frame: Frame) -> None:
+        self._set_lane_axis(inner[-1] if inner else None)
+        self._declare(stages, copies, frame, slots=True)
+        vec, around = inner[-1], inner[:-1]
+        steps = vec.extent // (self.shape.lanes.count * self.shape.accumulators)
+        total_steps = steps
+        for axis in around:
+            total_steps *= axis.extent
+        cascaded = tuple(s for s in stages if self._is_long_sum(s, total_steps))
+        for stage in cascaded:
+            for row in range(self.rows):
+                frame.lines.extend(rd.declare(stage, f"{stage.name}_total{row}", self.shape.lanes))
+        inside = Frame(parent=frame, bound=frozenset(inner))
+        chunked = bool(cascaded) and steps > CASCADE_STEPS
+        self._lane_loop(stages, vec, inside, cascaded if chunked else ())
+        if cascaded and not chunked:
+            self._flush(cascaded, inside)
+        for axis in reversed(around):
+            inside = _looped(inside, axis, frame)
+        frame.lines.extend(inside.lines.lines)
+        self._finish(stages, cascaded, frame)
+        self._set_lane_axis(self.shape.vec)
+
+    def _set_lane_axis(self, axis: Axis | None) -> None:
+        if self.values.vec != axis:
+            self.values.vec = axis
+            self.values._facts.clear()  # noqa: SLF001  what varies along lanes depends on the axis
+
+    def _is_long_sum(self, stage: Stage, steps: int) -> bool:
+        floating = stage.exprs[0].dtype.floating
+        return stage.kind == "reduce" and stage.op == "sum" and floating and not stage.contraction and steps > CASCADE_STEPS
+
+    def _lane_loop(self, stages: tuple[Stage, ...], vec: Axis, frame: Frame, chunked: tuple[Stage, ...]) -> None:
+        """Whole vectors in a loop, the rest straight after it."""
+        lanes, unroll = self.shape.lanes.count, self.shape.unroll
+        unroll = max(1, min(unroll, vec.extent // lanes))
+        step = lanes * unroll
+        main = vec.extent // step * step
+        if main:
+            whole = [Copy(r, u) for r in range(self.rows) for u in range(unroll)]
+            body = self._body(stages, whole, frame, (vec,))
+            self._prefetch(stages, whole, body)
+            if chunked:
+                size = step * max(1, CHUNK_STEPS * self.shape.accumulators // unroll)
+                with frame.lines.block(f"for (int64_t chunk = 0; chunk < {main}; chunk += {size})"):
+                    frame.lines.add(f"const int64_t chunk_end = chunk + {size} < {main} ? chunk + {size} : {main};")
+                    with frame.lines.block(f"for (int64_t {vec.name} = chunk; {vec.name} < chunk_end; {vec.name} += {step})"):
+                        frame.lines.extend(body.lines.lines)
+                    self._flush(chunked, frame)
+            else:
+                with frame.lines.block(f"for (int64_t {vec.name} = 0; {vec.name} < {main}; {vec.name} += {step})"):
+                    frame.lines.extend(body.lines.lines)
+        units = tail_units(vec.extent - main, lanes)
+        if units:
+            rest = [Copy(r, u, part) for r in range(self.rows) for u, part in units]
+            body = self._body(stages, rest, frame, (vec,))
+            with frame.lines.block("", "}"):
+                frame.lines.add(f"constexpr int64_t {vec.name} = {main};  // the last {vec.extent - main} of {vec.extent}")
+                frame.lines.extend(body.lines.lines)
+
+    def _prefetch(self, stages: tuple[Stage, ...], copies: list[Copy], body: Frame) -> None:
+        distance = int(self.choices.get("prefetch", 0))
+        if not distance:
+            return
+        seen: dict[str, None] = {}
+        for load in ex.loads(*(e for s in stages for e in s.exprs)):
+            buffer, (offset,), _ = load.attr  # type: ignore[misc]
+            if self.values.vec is None or offset.coefficient(self.values.vec) != 1:
+                continue
+            for copy in copies:
+                seen[f"__builtin_prefetch((const char*)({buffer} + {self.values.index_text(offset, copy, body)}) + {distance});"] = None
+        body.lines.lines[:0] = list(seen)
+
+    def _flush(self, stages: tuple[Stage, ...], frame: Frame) -> None:
+        for stage in stages:
+            for row in range(self.rows):
+                names = [self.body.accumulator(stage, Copy(row, a)) for a in range(self.shape.accumulators)]
+                zero = rd.identity(stage)
+                kind = self.shape.lanes.vector(stage.exprs[0].dtype)
+                lines, _ = rd.fold(stage, names)
+                frame.lines.extend(lines)
+                frame.lines.add(f"{stage.name}_total{row} += {names[0]};")
+                for name in names:
+                    frame.lines.add(f"{name} = ke_splat<{kind}>({zero});")
+
+    def _finish(self, stages: tuple[Stage, ...], cascaded: tuple[Stage, ...], frame: Frame) -> None:
+        """Fold accumulators over their lanes: results of the rows."""
+        for stage in stages:
+            if stage.kind != "reduce":
+                continue
+            for row in range(self.rows):
+                names = [self.body.accumulator(stage, Copy(row, a)) for a in range(self.shape.accumulators)]
+                names += [f"{stage.name}_total{row}"] if stage in cascaded else []
+                lines, text = rd.fold(stage, names)
+                frame.lines.extend(lines)
+                self.body.result(stage, 0, text, Copy(row), frame)
+
+    # ------------------------------------------------------------------ lanes across rows
+
+    def _across_rows(self, stages: tuple[Stage, ...], inner: tuple[Axis, ...], copies: list[Copy], frame: Frame) -> None:
+        self._declare(stages, copies, frame, slots=False)
+        total = 1
+        for axis in inner:
+            total *= axis.extent
+        cascaded = tuple(s for s in stages if self._is_long_sum(s, total))
+        for stage in cascaded:
+            for copy in copies:
+                frame.lines.extend(rd.declare(stage, f"{stage.name}_total{copy.row}_{copy.unit}", self.shape.lanes))
+        inside = Frame(parent=frame, bound=frozenset(inner))
+        self.body.run(stages, copies, inside)
+        for place, axis in enumerate(reversed(inner)):
+            if place == 0 and cascaded and axis.extent > CASCADE_STEPS:
+                inside = self._chunked(cascaded, copies, inside, axis, frame)
+            else:
+                inside = _looped(inside, axis, frame, unroll=int(self.choices.get("inner_unroll", 1)) if place == 0 else 1)
+                if place == 0 and cascaded:
+                    self._flush_rows(cascaded, copies, inside)
+        frame.lines.extend(inside.lines.lines)
+        for stage in stages:
+            if stage.kind == "reduce":
+                for copy in copies:
+                    name = self.body.accumulator(stage, copy)
+                    if stage in cascaded:
+                        frame.lines.add(f"{name} += {stage.name}_total{copy.row}_{copy.unit};")
+                    self.body.result(stage, 0, f"{name}_at" if rd.is_arg(stage) else name, copy, frame)
+
+    def _chunked(self, stages: tuple[Stage, ...], copies: list[Copy], body: Frame, axis: Axis, parent: Frame) -> Frame:
+        out = Frame(parent=parent, bound=body.bound)
+        with out.lines.block(f"for (int64_t chunk = 0; chunk < {axis.extent}; chunk += {CHUNK_STEPS})"):
+            out.lines.add(f"const int64_t chunk_end = chunk + {CHUNK_STEPS} < {axis.extent} ? chunk + {CHUNK_STEPS} : {axis.extent};")
+            with out.lines.block(f"for (int64_t {axis.name} = chunk; {axis.name} < chunk_end; ++{axis.name})"):
+                out.lines.extend(body.lines.lines)
+            self._flush_rows(stages, copies, out)
+        return out
+
+    def _flush_rows(self, stages: tuple[Stage, ...], copies: list[Copy], frame: Frame) -> None:
+        for stage in stages:
+            kind = self.shape.lanes.vector(stage.exprs[0].dtype)
+            for copy in copies:
+                name = self.body.accumulator(stage, copy)
+                frame.lines.add(f"{stage.name}_total{copy.row}_{copy.unit} += {name};")
+                frame.lines.add(f"{name} = ke_splat<{kind}>(0);")
+
+    # ------------------------------------------------------------------ online softmax statistics
+
+    def _online(self, stage: Stage, copies: list[Copy], frame: Frame) -> None:
+        """Maximum and sum of exponentials chunk by chunk: each chunk is read from memory once, then from the cache."""
+        vec = stage.inner[-1]
+        self._set_lane_axis(vec)
+        lanes, unroll, t = self.shape.lanes.count, max(1, min(self.shape.unroll, vec.extent // self.shape.lanes.count)), SCALAR[stage.dtype]
+        step = lanes * unroll
+        main = vec.extent // step * step
+        size = max(step, int(self.choices.get("chunk", 1024)) // step * step)
+        for row in range(self.rows):
+            top, total = f"{stage.name}_top{row}", f"{stage.name}_sum{row}"
+            frame.lines.add(f"{t} {top} = ({t})-INFINITY, {total} = 0;")
+            if main:
+                inside = Frame(parent=frame, bound=frozenset(stage.inner), holds_rows=True)
+                head = f"for (int64_t {vec.name} = chunk; {vec.name} < chunk_end; {vec.name} += {step})"
+                self._chunk(stage, [Copy(row, u) for u in range(unroll)], head, (top, total), inside)
+                with frame.lines.block(f"for (int64_t chunk = 0; chunk < {main}; chunk += {size})"):
+                    frame.lines.add(f"const int64_t chunk_end = chunk + {size} < {main} ? chunk + {size} : {main};")
+                    frame.lines.extend(inside.lines.lines)
+            units = tail_units(vec.extent - main, lanes)
+            if units:
+                inside = Frame(parent=frame, bound=frozenset(stage.inner), holds_rows=True)
+                self._chunk(stage, [Copy(row, u, part) for u, part in units], "", (top, total), inside)
+                with frame.lines.block(""):
+                    frame.lines.add(f"constexpr int64_t {vec.name} = {main};")
+                    frame.lines.extend(inside.lines.lines)
+            self.body.result(stage, 0, top, Copy(row), frame)
+            self.body.result(stage, 1, total, Copy(row), frame)
+        self._set_lane_axis(self.shape.vec)
+
+    def _chunk(self, stage: Stage, copies: list[Copy], head: str, names: tuple[str, str], frame: Frame) -> None:
+        top, total = names
+        x, t = stage.exprs[0], SCALAR[stage.dtype]
+        number = self.values.fresh("c")
+        pivot = ex.make("row", attr=(number, 0), dtype=stage.dtype)
+        self.values.rows[number, 0] = number
+        maximum = _like(stage, f"{number}max", "max_raw", x)
+        shifted = ex.make("sub", x, pivot, dtype=x.dtype)
+        exponentials = _like(stage, f"{number}exp", "sum", ex.make("exp_nonpositive", shifted, dtype=x.dtype))
+        for part, follow in ((maximum, True), (exponentials, False)):
+            units = sorted({c.unit % self.shape.accumulators for c in copies})
+            accumulators = [self.body.accumulator(part, Copy(copies[0].row, u)) for u in units]
+            for name in accumulators:
+                frame.lines.extend(rd.declare(part, name, self.shape.lanes))
+            body = Frame(parent=frame, bound=frozenset(stage.inner), holds_rows=True)
+            self.body.run((part,), copies, body)
+            with frame.lines.block(head):
+                frame.lines.extend(body.lines.lines)
+            lines, text = rd.fold(part, accumulators)
+            frame.lines.extend(lines)
+            if follow:
+                frame.lines.add(f"const {t} {number}_new = ke_max_raw({text}, {top});")
+                # A row that is -inf so far has no sum yet; its pivot must stay finite.
+                frame.lines.add(f"const {t} {number}_{copies[0].row} = {number}_new == ({t})-INFINITY ? ({t})0 : {number}_new;")
+                frame.lines.add(f"if ({number}_new > {top}) {{ {total} *= ke_exp({top} - {number}_{copies[0].row}); {top} = {number}_new; }}")
+            else:
+                frame.lines.add(f"{total} += {text};")
+
+
+def _like(stage: Stage, name: str, op: str, expr: Expr) -> Stage:
+    return Stage(name=name, kind="reduce", op=op, inner=stage.inner, exprs=(expr,), dtype=stage.dtype, writes=(None,))
+
+
+def _looped(body: Frame, axis: Axis, parent: Frame, unroll: int = 1) -> Frame:
+    """``body`` inside a loop over ``axis``."""
+    out = Frame(parent=parent, bound=body.bound)
+    if unroll > 1:
+        out.lines.add(f"#pragma GCC unroll {unroll}")
+    with out.lines.block(f"for (int64_t {axis.name} = 0; {axis.name} < {axis.extent}; ++{axis.name})"):
+        out.lines.extend(body.lines.lines)
+    return out
+
+
+def tail_units(rest: int, lanes: int) -> list[tuple[int, int | None]]:
+    """Vectors that cover ``rest`` elements: (vector, valid lanes)."""
+    whole, part = divmod(rest, lanes)
+    units: list[tuple[int, int | None]] = [(u, None) for u in range(whole)]
+    return units + ([(whole, part)] if part else [])
+
+
+def describe(loop: Pass) -> str:
+    sizes = " x ".join(str(a.extent) for a in loop.inner) or "once"
+    return f"{', '.join(s.op if s.kind != 'store' else 'store' for s in loop.stages)} over {sizes}"
+
+
+def stageable(kept: tuple[Expr, ...], loops: tuple[Pass, ...], shape: Shape) -> bool:
+    """Whether row buffers for ``kept`` fit on the stack."""
+    total = 0
+    for expr in kept:
+        inner = next(p.inner for p in loops if expr in set(ex.walk(*(e for s in p.stages for e in s.exprs))))
+        size = shape.rows * (8 if expr.dtype is DType.F64 else 4)
+        for axis in inner:
+            size *= axis.extent
+        total += size * (shape.unroll * shape.lanes.count if shape.mode == OUTER else 1)
+    return total <= STACK_BYTES_MAX

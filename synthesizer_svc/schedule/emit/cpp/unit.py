@@ -1,0 +1,93 @@
+"""The translation unit: headers, group functions, the guard and the entry (pure)."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from shared.chips import Isa
+from synthesizer_svc.schedule.emit.cpp import vecmath
+from synthesizer_svc.schedule.emit.cpp.group import buffers_of, emit_group, memory_type
+from synthesizer_svc.schedule.emit.cpp.shape import vector_bits
+from synthesizer_svc.schedule.emit.cpp.text import Lines
+from synthesizer_svc.schedule.ir import Plan
+from synthesizer_svc.schedule.lazy import Buffer
+from synthesizer_svc.schedule.schedule import Schedule, Value
+
+GROUPS_BEGIN = "// ---------------------------------------------------------------- the kernel"
+FLAGS = ("-O3", "-std=c++17", "-fno-math-errno", "-ffp-contract=fast", "-fno-trapping-math", "-fno-semantic-interposition")
+
+
+def choices_of(schedule: Schedule, group: str) -> dict[str, Value]:
+    """The choices of one group, by decision name."""
+    prefix = f"{group}."
+    return {key.removeprefix(prefix): value for key, value in schedule.choices if key.startswith(prefix)}
+
+
+def emit_unit(plan: Plan, schedule: Schedule, isa: Isa, threads: int) -> str:
+    """C++17 text of the whole kernel."""
+    bits = vector_bits(isa, choices_of(schedule, "unit"))
+    out = Lines()
+    out.add(f"// Written by a schedule: {plan.operator_class}, {len(plan.groups)} group(s), {isa.name}.")
+    for include in ('"ke_abi.h"', "<cstdlib>", "<limits>", "<type_traits>", "<utility>"):
+        out.add(f"#include {include}")
+    parts = [out.text(), vecmath.header(bits), files(__package__).joinpath("rows.hpp").read_text(encoding="utf-8")]
+    parts.append(GROUPS_BEGIN)
+    parts += [emit_group(plan, group, choices_of(schedule, group.name), bits, threads) for group in plan.groups]
+    parts += [_guard(plan), _entry(plan)]
+    return "\n".join(parts)
+
+
+def _guard(plan: Plan) -> str:
+    out = Lines()
+    out.add("// This kernel is for these shapes, strides and element types only.")
+    out.add('extern "C" const int ke_shape_guard = 1;')
+    out.add("static bool ke_is(const KeTensor& t, int dtype, int ndim, const int64_t* shape, const int64_t* strides) {")
+    out.add("  if (t.dtype != dtype || t.ndim != ndim) return false;")
+    out.add("  for (int d = 0; d < ndim; ++d)")
+    out.add("    if (t.shape[d] != shape[d] || (shape[d] > 1 && t.strides[d] != strides[d])) return false;")
+    out.add("  return true;")
+    out.add("}")
+    with out.block("static bool ke_accepts(const KeTensor* in, int n_in, const KeTensor* out, int n_out)"):
+        out.add(f"if (n_in != {len(plan.inputs)} || n_out != {len(plan.outputs)}) return false;")
+        for array, buffers in (("in", plan.inputs), ("out", plan.outputs)):
+            for place, buffer in enumerate(buffers):
+                out.add(_check(array, place, buffer))
+        out.add("return true;")
+    return out.text()
+
+
+def _check(array: str, place: int, buffer: Buffer) -> str:
+    rank = len(buffer.shape)
+    shape, strides = (", ".join(map(str, v)) for v in (buffer.shape or (0,), buffer.strides or (0,)))
+    return (
+        f"{{ const int64_t shape[] = {{{shape}}}, strides[] = {{{strides}}}; "
+        f"if (!ke_is({array}[{place}], {buffer.dtype.code}, {rank}, shape, strides)) return false; }}"
+    )
+
+
+def _entry(plan: Plan) -> str:
+    out = Lines()
+    with out.block('extern "C" int ke_launch(const KeTensor* in, int n_in, KeTensor* out, int n_out, void*)'):
+        out.add("if (!ke_accepts(in, n_in, out, n_out)) return KE_DECLINED;")
+        for number, buffer in enumerate(plan.temps):
+            kind = memory_type(buffer)
+            out.add(f"{kind}* {buffer.name} = ({kind}*)ke_scratch<{number}>({buffer.nbytes});  // {buffer.shape}")
+        for group in plan.groups:
+            reads, writes = buffers_of(plan, group)
+            arguments = [_argument(plan, b, const=True) for b in reads] + [_argument(plan, b, const=False) for b in writes]
+            out.add(f"{group.name}({', '.join(arguments)});")
+        out.add("return KE_OK;")
+    return out.text()
+
+
+def _argument(plan: Plan, buffer: Buffer, *, const: bool) -> str:
+    if buffer.kind == "temp":
+        return buffer.name
+    array, place = ("in", plan.inputs.index(buffer)) if buffer.kind == "input" else ("out", plan.outputs.index(buffer))
+    return f"({'const ' if const else ''}{memory_type(buffer)}*){array}[{place}].data"
+
+
+def flags(isa: Isa, threads: int) -> tuple[str, ...]:
+    return (*FLAGS, *isa.flags, *(("-fopenmp",) if threads > 1 else ()))
+
+
