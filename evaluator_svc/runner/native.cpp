@@ -183,6 +183,7 @@ int serve(int config_fd) {
   watch_signals();
   const uint32_t layers = confine(job.confinement);
   answer(job, {kMagic, 0, static_cast<int32_t>(layers), NONE, 0});
+  if ((layers & job.confinement.required) != job.confinement.required) _exit(78);
   Command command;
   if (read(job.command_fd, &command, sizeof command) != sizeof command) _exit(0);
   const Launch launch = load(job);
@@ -203,6 +204,7 @@ int become(int config_fd, char** command) {
   const uint32_t layers = confine(confinement);
   if (write(status_fd, &layers, sizeof layers) != sizeof layers) _exit(76);
   close(status_fd);
+  if ((layers & confinement.required) != confinement.required) return 78;
   execv(command[0], command);
   return 127;
 }

@@ -1,6 +1,6 @@
 """Runs test kernels where the machine grants less, and prints what became of them as JSON.
 
-``python elsewhere.py CONDITION CACHE KERNEL...``. Conditions: ``as-is``; ``ordinary-user`` (root becomes nobody);
+``python elsewhere.py CONDITION[+CONDITION] CACHE KERNEL...``. Conditions: ``ordinary-user`` (root becomes nobody);
 ``no-namespaces`` (the kernel refuses new namespaces, as container runtimes do); ``no-landlock``; ``no-seccomp``.
 The refusals are real: seccomp filters that answer the system calls with the error such a machine gives.
 """
@@ -15,51 +15,55 @@ import sys
 
 import seccompy
 
-from evaluator_svc.runner.process import Ran
-from tests.integration.evaluator.softmax_runner import SPEC, outcome, right_still_passes  # noqa: F401 - loads it early
+from evaluator_svc.runner.process import Ran, Runner
+from evaluator_svc.toolchains import BuildFailed
+from evaluator_svc.toolchains.cpu import CpuToolchain
+from shared.errors import UserError
+from tests.integration.evaluator.softmax_runner import SPEC, source
 
 NAMESPACES = 0x7E020000
 """CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}."""
 NOBODY = 65534
 
 
-def impose(condition: str) -> None:
+def impose(conditions: list[str]) -> None:
     rules = seccompy.Filter()
-    if condition == "ordinary-user" and os.geteuid() == 0:
+    if "ordinary-user" in conditions and os.geteuid() == 0:
         os.setgroups([])
         os.setgid(NOBODY)
         os.setuid(NOBODY)
-    elif condition == "no-namespaces":
+    if "no-namespaces" in conditions:
         rules.errno("unshare", errno.EPERM)
         rules.errno("clone3", errno.ENOSYS)
         for bit in range(32):
             if NAMESPACES >> bit & 1:
                 rules.errno("clone", errno.EPERM, args=[(0, seccompy.CmpOp.MASKED_EQ, 1 << bit, 1 << bit)])
-        rules.load()
-    elif condition == "no-landlock":
+    if "no-landlock" in conditions:
         rules.errno("landlock_create_ruleset", errno.ENOSYS)
-        rules.load()
-    elif condition == "no-seccomp":
+    if "no-seccomp" in conditions:
         rules.errno("seccomp", errno.ENOSYS)
+    if {*conditions} - {"ordinary-user"}:
         rules.load()
 
 
 async def outcomes(names: list[str]) -> dict[str, str]:
-    from evaluator_svc.runner.process import Runner
-    from tests.integration.evaluator.softmax_runner import build
-
     found = {}
     for name in names:
-        got = await outcome(name, timeout_s=5)
-        found[name] = "ran" if isinstance(got, Ran) else str(got.status)
-    built = await build("right")
-    async with Runner.open(built.path, [SPEC], [SPEC]) as runner:
-        found["runner level"] = runner.sandbox
-    found["build level"] = built.sandbox
+        built = await CpuToolchain().build(source(name), ["-O2"])
+        if isinstance(built, BuildFailed):
+            found[name] = str(built.status)
+            continue
+        async with Runner.open(built.path, [SPEC], [SPEC]) as runner:
+            got = await runner.run(1)
+            found[name] = "ran" if isinstance(got, Ran) else str(got.status)
+        found |= {"build level": built.sandbox, "runner level": runner.sandbox}
     return found
 
 
 if __name__ == "__main__":
-    impose(sys.argv[1])
+    impose(sys.argv[1].split("+"))
     os.environ["XDG_CACHE_HOME"] = sys.argv[2]
-    print(json.dumps(asyncio.run(outcomes(sys.argv[3:]))))
+    try:
+        print(json.dumps(asyncio.run(outcomes(sys.argv[3:]))))
+    except UserError as error:
+        print(json.dumps({"refused": str(error)}))
