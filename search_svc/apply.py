@@ -118,7 +118,9 @@ def _expansion_requested(tree: Tree, event: ExpansionRequested) -> Tree:
     return _offspring(tree, event.parent_ids, lambda o: replace(o, expansions=o.expansions + 1, open=o.open + 1))
 
 
-def _answered(tree: Tree, expansion_id: str, indices: tuple[int, ...], *, fresh: int = 0, code: str = "") -> Tree:
+def _answered(
+    tree: Tree, expansion_id: str, indices: tuple[int, ...], *, fresh: int = 0, code: str = "", failed: bool = False
+) -> Tree:
     """Close ``indices`` of an expansion, and the expansion itself with its last one."""
     old = tree.expansions[expansion_id]
     expansion = replace(
@@ -128,21 +130,23 @@ def _answered(tree: Tree, expansion_id: str, indices: tuple[int, ...], *, fresh:
         codes=(*old.codes, code) if code else old.codes,
     )
     tree = replace(tree, expansions=put(tree.expansions, expansion_id, expansion))
-    return tree if expansion.open else _expansion_closed(tree, expansion)
+    return tree if expansion.open else _expansion_closed(tree, expansion, failed=failed)
 
 
-def _expansion_closed(tree: Tree, expansion: Expansion) -> Tree:
+def _expansion_closed(tree: Tree, expansion: Expansion, *, failed: bool) -> Tree:
     barren = expansion.fresh == 0
-    crossover = len(expansion.request.parent_ids) > 1
+    # An empty crossing says nothing about either parent alone, a broken endpoint nothing about the space.
+    silent = failed or len(expansion.request.parent_ids) > 1
 
     def close(offspring: Offspring) -> Offspring:
-        if crossover:  # an empty crossing says nothing about either parent alone
+        if silent:
             return replace(offspring, open=offspring.open - 1)
         row = offspring.barren + 1 if barren else 0
         spent = offspring.exhausted or EXHAUSTED in expansion.codes or row >= BARREN_MAX
         return replace(offspring, open=offspring.open - 1, barren=row, exhausted=spent)
 
-    tree = replace(tree, barren_row=tree.barren_row + 1 if barren else 0)
+    if not failed:
+        tree = replace(tree, barren_row=tree.barren_row + 1 if barren else 0)
     return _offspring(tree, expansion.request.parent_ids, close)
 
 
@@ -185,7 +189,7 @@ def _expansion_failed(tree: Tree, event: ExpansionFailed) -> Tree:
         return replace(tree, ignored=tree.ignored + 1)
     row = tree.failed_expansions_row + 1
     tree = replace(tree, failed_expansions_row=row, synthesis_failure=(event.code, event.detail))
-    return _answered(tree, event.expansion_id, expansion.open, code=event.code)
+    return _answered(tree, event.expansion_id, expansion.open, code=event.code, failed=True)
 
 
 # --- evaluations --------------------------------------------------------------------------------------------------

@@ -100,17 +100,17 @@ def fork(
 
     Raises:
         LogError: ``at_seq`` is not a position of the log.
+        ReplayDivergence: an entry before it was altered.
         UserError: an unknown policy or a bad parameter.
     """
     if not 1 <= at_seq <= len(entries):
         raise LogError(f"has no position {at_seq}", hint=f"1 to {len(entries)}")
     policies.build(policy, parameters)
-    parent = _decoded(entries[0])[0].event
-    if not isinstance(parent, SearchStarted):
-        raise LogError(f"begins with {type(parent).__name__}, not with SearchStarted")
+    parent = rebuild(entries[:at_seq])
+    assert parent is not None
     forked = SearchForked(
         search_id=search_id,
-        parent_search_id=parent.search_id,
+        parent_search_id=parent.search.search_id,
         at_seq=at_seq,
         policy=policy,
         seed=seed,
