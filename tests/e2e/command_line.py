@@ -1,0 +1,41 @@
+"""Running the product's command line as a person does: in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+OPERATOR = ROOT / "tests" / "operators" / "row_softmax.py"
+DEADLINE_S = 240
+
+
+def environment(home: Path) -> dict[str, str]:
+    """The environment with user data and skills under ``home``, so that tests neither see nor change the user's.
+
+    The cache of built tools stays the user's: it holds only what follows from its key.
+    """
+    return os.environ | {"XDG_DATA_HOME": str(home / "data"), "COLUMNS": "120"}
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "cli.main", *map(str, arguments)]
+
+
+def kernelevolve(*arguments: object, home: Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end, output captured."""
+    env = environment(home) | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        command(*arguments), cwd=cwd, env=env, capture_output=True, text=True, timeout=DEADLINE_S, check=False
+    )
+
+
+def last_object(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    """The JSON object a command printed last."""
+    assert done.stdout.strip(), done.stderr
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
