@@ -51,8 +51,8 @@ COMMIT;
 """
 _APPEND = """
 INSERT INTO journal (stream, seq, event_id, event, commands, sent, digest)
-SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7
-WHERE (SELECT COALESCE(MAX(seq) + 1, 0) FROM journal WHERE stream = ?1) = ?2
+SELECT :stream, :seq, :event_id, :event, :commands, :sent, :digest
+WHERE (SELECT COALESCE(MAX(seq) + 1, 0) FROM journal WHERE stream = :stream) = :seq
 """
 _READ = """
 SELECT seq, event_id, event, commands, sent, digest FROM journal WHERE stream = ? AND seq >= ? ORDER BY seq LIMIT ?
@@ -131,7 +131,15 @@ class SqliteJournal:
 
     async def append(self, stream: str, entry: JournalEntry) -> None:
         commands = envelope_pb2.JournalCommands(envelopes=entry.commands).SerializeToString()
-        row = (stream, entry.seq, entry.event_id, entry.event, commands, int(entry.sent), entry.digest)
+        row = {
+            "stream": stream,
+            "seq": entry.seq,
+            "event_id": entry.event_id,
+            "event": entry.event,
+            "commands": commands,
+            "sent": int(entry.sent),
+            "digest": entry.digest,
+        }
         try:
             written = await self._database.call(lambda connection: connection.execute(_APPEND, row).rowcount)
         except sqlite3.IntegrityError as error:
