@@ -20,6 +20,8 @@ from shared.runtime import Service, Subscribe
 from shared.store import Documents
 from synthesizer_svc.expand import Expander, Fact
 from synthesizer_svc.model import Model, open_model
+from synthesizer_svc.schedule.captured import CapturedLowering
+from synthesizer_svc.schedule.emit import EMITTERS
 from synthesizer_svc.schedule.lowering import Lowering
 from synthesizer_svc.settings import Settings
 
@@ -89,9 +91,8 @@ def build(
         UserError: ``MODEL_URL`` names no usable model.
     """
     if lowerings is None:
-        from synthesizer_svc.schedule.captured import CapturedLowering
-
-        lowerings = {"cpp": CapturedLowering(capture_s=settings.limits.capture_s)}
+        captured = CapturedLowering(capture_s=settings.limits.capture_s, operators_max=settings.limits.operators_max)
+        lowerings = dict.fromkeys(EMITTERS, captured)
     expander = Expander(
         blobs=ports.store.blobs,
         knowledge=knowledge,

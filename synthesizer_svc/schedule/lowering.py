@@ -8,6 +8,7 @@ from typing import Protocol
 
 from shared.chips import Isa
 from shared.operators import OperatorSpec
+from synthesizer_svc.schedule.emit import Emitted
 from synthesizer_svc.schedule.schedule import Schedule, Space
 
 
@@ -18,14 +19,6 @@ class Target:
     language: str
     isa: Isa
     threads: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rendered:
-    """One translation unit and the flags it must be built with."""
-
-    source: str
-    flags: tuple[str, ...]
 
 
 class Lowered(Protocol):
@@ -40,7 +33,7 @@ class Lowered(Protocol):
     def kinds(self) -> Mapping[str, str]: ...
     @property
     def operator_class(self) -> str: ...
-    def render(self, schedule: Schedule) -> Rendered:
+    def render(self, schedule: Schedule) -> Emitted:
         """The kernel under ``schedule``, which must be complete. Pure."""
         ...
 

@@ -18,7 +18,8 @@ from shared.operators import OperatorSpec
 from shared.store import Blobs
 from synthesizer_svc.answers import Unwritten, Written
 from synthesizer_svc.gather import Seen, SeenKernel
-from synthesizer_svc.schedule.lowering import Lowered, Lowering, Rendered, Target
+from synthesizer_svc.schedule.emit import Emitted
+from synthesizer_svc.schedule.lowering import Lowered, Lowering, Target
 from synthesizer_svc.schedule.proposal import Parent, Proposal, Situation
 from synthesizer_svc.schedule.propose import propose
 from synthesizer_svc.schedule.schedule import Schedule
@@ -38,7 +39,7 @@ class Prepared:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Picked:
     proposal: Proposal
-    rendered: Rendered
+    rendered: Emitted
     kernel_id: str
 
 
@@ -125,7 +126,7 @@ class ScheduleWriter:
         return Written(kernel=kernel, move=pick.proposal.move, context=seen.context(skill_ids=pick.proposal.skill_ids))
 
 
-def _kernel_id(language: str, rendered: Rendered) -> str:
+def _kernel_id(language: str, rendered: Emitted) -> str:
     return ids.derive(language, ids.content_hash(rendered.source.encode()), *rendered.flags, ENTRY)
 
 

@@ -19,8 +19,9 @@ from shared.events import (
     Trust,
 )
 from shared.operators import OperatorSpec
+from synthesizer_svc.schedule.emit import Emitted
 from synthesizer_svc.schedule.graph import Unsupported
-from synthesizer_svc.schedule.lowering import Rendered, Target
+from synthesizer_svc.schedule.lowering import Target
 from synthesizer_svc.schedule.proposal import Parent, Situation
 from synthesizer_svc.schedule.schedule import Decision, Schedule, Space
 
@@ -112,12 +113,12 @@ class TextLowered:
     kinds: Mapping[str, str] = field(default_factory=lambda: KINDS)
     operator_class: str = "pointwise reduction"
 
-    def render(self, schedule: Schedule) -> Rendered:
+    def render(self, schedule: Schedule) -> Emitted:
         # ``layout`` changes nothing when there is one accumulator: two schedules, one kernel.
         choices = dict(schedule.choices)
         if choices["g1.accumulators"] == 1:
             choices["g1.layout"] = "row"
-        return Rendered(source=f"// {sorted(choices.items())}\nint ke_launch() {{ return 0; }}\n", flags=("-O3",))
+        return Emitted(source=f"// {sorted(choices.items())}\nint ke_launch() {{ return 0; }}\n", flags=("-O3",))
 
 
 class TextLowering:

@@ -35,7 +35,7 @@ situations = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(situations)
 def test_every_proposal_is_legal_new_and_distinct(situation):
     known = {*situation.siblings, *situation.negative} | {p.schedule for p in situation.parents}
@@ -45,13 +45,13 @@ def test_every_proposal_is_legal_new_and_distinct(situation):
     assert not known & set(proposed)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(situations)
 def test_equal_situations_give_equal_proposals(situation):
     assert list(propose(situation)) == list(propose(situation))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(situations)
 def test_proposals_end(situation):
     assert len(list(propose(situation))) <= POINTS
