@@ -14,7 +14,7 @@ from search_svc.apply import apply, start
 from search_svc.policies.policy import Ask
 from search_svc.tree import Stage, Tree
 from shared import envelopes, ids
-from shared.errors import Poison
+from shared.errors import Poison, UserError
 from shared.events import (
     CandidateProduced,
     Envelope,
@@ -27,6 +27,8 @@ from shared.events import (
 )
 
 SOURCE = "/search"
+LOGIC_VERSIONS = (1,)
+"""Versions of decision logic this code can still run; see ``SearchStarted.logic_version``."""
 
 
 def decide(tree: Tree | None, envelope: Envelope) -> tuple[Tree, tuple[Envelope, ...]]:
@@ -36,12 +38,16 @@ def decide(tree: Tree | None, envelope: Envelope) -> tuple[Tree, tuple[Envelope,
 
     Raises:
         Poison: a fact of a search that never started, or an event no search knows.
-        UserError: a policy or parameter that cannot be built; ``service.submit`` refuses those beforehand.
+        UserError: a policy or parameter that cannot be built, or a logic version from the future;
+            ``service.submit`` refuses those beforehand.
     """
     event = envelope.event
     if tree is None:
         if not isinstance(event, SearchStarted):
             raise Poison(f"{type(event).__name__} for a search that never started")
+        if event.logic_version not in LOGIC_VERSIONS:
+            raise UserError(f"needs decision logic version {event.logic_version}", where=f"search {event.search_id}")
+        policies.build(event.policy, event.policy_parameters)
         tree = start(event)
     else:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from search_svc import policies, replay
+from search_svc.decide import LOGIC_VERSIONS
 from search_svc.owner import Owner
 from search_svc.settings import Settings
 from shared import envelopes, topics, wire
@@ -17,6 +18,8 @@ from shared.store import JournalEntry
 NAME = "search"
 GROUP = "search"
 SUBMITTER = "/submitter"
+BASELINES = ("best", "eager", "compiled")
+"""What a score may divide by."""
 
 
 def build(ports: Ports, settings: Settings) -> Service:
@@ -78,6 +81,11 @@ async def fork(
 def check(search: SearchStarted) -> None:
     """Raises ``UserError``, naming what and how to mend it, for a search that could not run."""
     policies.build(search.policy, search.policy_parameters)
+    if search.logic_version not in LOGIC_VERSIONS:
+        known = ", ".join(map(str, LOGIC_VERSIONS))
+        raise UserError(
+            f"unknown decision logic version {search.logic_version}", where="search", hint=f"known: {known}"
+        )
     whole = {
         "evaluations": search.budget.evaluations,
         "threads": search.threads,
@@ -92,6 +100,3 @@ def check(search: SearchStarted) -> None:
         raise UserError("a limit is negative", where="search", hint="0 means no limit")
     if search.baseline not in BASELINES:
         raise UserError(f"unknown baseline `{search.baseline}`", where="search", hint=f"one of: {', '.join(BASELINES)}")
-
-
-BASELINES = ("best", "eager", "compiled")
