@@ -39,7 +39,7 @@ KE_INLINE vf ke_sin_any(vf x) {
       if (huge[i]) y[i] = (float)(quadrant ? std::cos((double)x[i]) : std::sin((double)x[i]));
   return y;
 }
-KE_INLINE vf ke_sin(vf x) { return ke_sin_any<0>(x); }
+KE_INLINE vf ke_sin(vf x) { return ke_select(x == 0.0f, x, ke_sin_any<0>(x)); }
 KE_INLINE vf ke_cos(vf x) { return ke_sin_any<1>(x); }
 KE_UNARY_COMPANIONS(ke_sin, std::sin(x))
 KE_UNARY_COMPANIONS(ke_cos, std::cos(x))
