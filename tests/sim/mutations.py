@@ -1,4 +1,4 @@
-"""The recipe with one step wrong, once per step: a simulation of any of these that passes shows the checks worthless."""
+"""The recipe with one step wrong, once per step: a simulation of any of these that passes shows its checks empty."""
 
 from __future__ import annotations
 
