@@ -27,22 +27,16 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One field. ``default`` is ``MISSING`` when the field is required."""
+    """One field. ``default`` means nothing when the field is required."""
 
     name: str
     kind: Kind
     repeated: bool
     type: type
+    required: bool
     default: object
-
-    @property
-    def required(self) -> bool:
-        return self.default is MISSING
-
-    @property
-    def identifies(self) -> bool:
-        """A required identifier or hash: never empty, because something is looked up by it."""
-        return self.required and self.kind is Kind.TEXT and self.name.endswith(IDENTITY_SUFFIXES)
+    identifies: bool
+    """A required identifier or hash: never empty, because something is looked up by it."""
 
 
 @cache
@@ -59,7 +53,16 @@ def fields_of(owner: type) -> tuple[Field, ...]:
 def _field(name: str, annotation: Any, default: object) -> Field:
     repeated = get_origin(annotation) is tuple
     element = get_args(annotation)[0] if repeated else annotation
-    return Field(name=name, kind=_kind(element), repeated=repeated, type=element, default=default)
+    kind, required = _kind(element), default is MISSING
+    return Field(
+        name=name,
+        kind=kind,
+        repeated=repeated,
+        type=element,
+        required=required,
+        default=default,
+        identifies=required and kind is Kind.TEXT and not repeated and name.endswith(IDENTITY_SUFFIXES),
+    )
 
 
 def _kind(element: Any) -> Kind:

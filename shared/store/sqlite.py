@@ -18,6 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from google.protobuf.message import DecodeError
+
 from protos.events.v1 import envelope_pb2
 from shared import ids
 from shared.errors import Conflict, Fatal, LogError
@@ -73,7 +75,12 @@ class _Database:
         self._connection: sqlite3.Connection | None = None
 
     async def call(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run ``work`` in the database's thread. Raises ``Fatal`` when the file fails under it."""
+        """Run ``work`` in the database's thread.
+
+        Raises:
+            Fatal: closed, full, locked for too long or unreadable.
+            LogError: the file's content is damaged.
+        """
         if self._connection is None:
             raise Fatal(f"{self.path} is closed")
         connection = self._connection
@@ -82,8 +89,14 @@ class _Database:
             return await loop.run_in_executor(self._thread, work, connection)
         except sqlite3.IntegrityError:
             raise
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.OperationalError, sqlite3.ProgrammingError) as error:
             raise Fatal(f"{self.path}: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise self.damaged(error) from error
+
+    def damaged(self, what: object) -> LogError:
+        """The error to raise when the file's content makes no sense."""
+        return LogError(f"is damaged: {what}", where=str(self.path))
 
     async def open(self) -> None:
         """Create or check the file. Raises ``LogError`` when it is not ours or cannot be used."""
@@ -103,6 +116,8 @@ class _Database:
 def _connect(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+    # A damaged character must not hide the rest of its row: whoever checks the digest finds it.
+    connection.text_factory = lambda raw: raw.decode(errors="replace")
     try:
         _prepare(connection, path)
     except BaseException:
@@ -151,7 +166,7 @@ class SqliteJournal:
         position = start
         while rows := await self._rows(_READ, (stream, position, PAGE_ROWS)):
             for row in rows:
-                yield _entry(*row)
+                yield self._entry(*row)
             position = rows[-1][0] + 1
 
     async def mark_sent(self, stream: str, seq: int) -> None:
@@ -165,16 +180,14 @@ class SqliteJournal:
     async def _rows(self, query: str, values: tuple[object, ...]) -> list[Any]:
         return await self._database.call(lambda connection: connection.execute(query, values).fetchall())
 
-
-def _entry(seq: int, event_id: str, event: bytes, commands: bytes, sent: int, digest: str) -> JournalEntry:
-    return JournalEntry(
-        seq=seq,
-        event_id=event_id,
-        event=event,
-        commands=tuple(envelope_pb2.JournalCommands.FromString(commands).envelopes),
-        sent=bool(sent),
-        digest=digest,
-    )
+    def _entry(self, seq: int, event_id: str, event: bytes, commands: bytes, sent: int, digest: str) -> JournalEntry:
+        try:
+            envelopes = envelope_pb2.JournalCommands.FromString(commands).envelopes
+        except DecodeError as error:
+            raise self._database.damaged(f"the commands of entry {seq} do not parse") from error
+        return JournalEntry(
+            seq=seq, event_id=event_id, event=event, commands=tuple(envelopes), sent=bool(sent), digest=digest
+        )
 
 
 class SqliteDocuments:
@@ -190,7 +203,7 @@ class SqliteDocuments:
     async def get(self, collection: str, key: str) -> dict[str, object] | None:
         query = "SELECT value FROM document WHERE collection = ? AND key = ?"
         row = await self._database.call(lambda connection: connection.execute(query, (collection, key)).fetchone())
-        return None if row is None else dict(json.loads(row[0]))
+        return None if row is None else self._parsed(key, row[0])
 
     async def delete(self, collection: str, key: str) -> None:
         query = "DELETE FROM document WHERE collection = ? AND key = ?"
@@ -203,10 +216,16 @@ class SqliteDocuments:
             for key, value in rows:
                 if not key.startswith(prefix):
                     return
-                yield key, json.loads(value)
+                yield key, self._parsed(key, value)
             if len(rows) < PAGE_ROWS:
                 return
             position = rows[-1][0] + "\x00"  # the smallest key after it
+
+    def _parsed(self, key: str, text: str) -> dict[str, object]:
+        try:
+            return dict(json.loads(text))
+        except (TypeError, ValueError) as error:
+            raise self._database.damaged(f"document {key!r} does not parse") from error
 
     async def _page(self, collection: str, position: str) -> list[Any]:
         page = (collection, position, PAGE_ROWS)

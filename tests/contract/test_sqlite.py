@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import sqlite3
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from shared import ids
 from shared.errors import Conflict, Fatal, LogError
 from shared.store.sqlite import SqliteStore
 from tests.aio import on_loop
@@ -96,6 +98,43 @@ class TestSqliteStore(StoreContract):
         async with self.make() as store:
             with pytest.raises(Fatal, match=digest):
                 await store.blobs.get(digest)
+
+    def test_damage_anywhere_in_the_file_is_an_error_of_ours_or_harmless(self) -> None:
+        asyncio.run(self._fill())
+        whole = self.path.read_bytes()
+        for position in range(0, len(whole), len(whole) // 150):
+            self.path.write_bytes(whole[:position] + bytes([whole[position] ^ 0xA5]) + whole[position + 1 :])
+            with contextlib.suppress(LogError, Fatal):
+                asyncio.run(self._read_everything())
+            for leftover in self.path.parent.glob("store.db-*"):
+                leftover.unlink()
+
+    async def _fill(self) -> None:
+        async with self.make() as store:
+            for seq in range(20):
+                await store.journal.append("s", an_entry(seq, event=b"e" * 50, digest=f"{seq:064}"))
+                await store.documents.put("c", f"k{seq}", {"value": ["x"] * 10})
+                await store.blobs.put(bytes([seq]) * 300)
+
+    async def _read_everything(self) -> None:
+        async with self.make() as store:
+            for stream in await store.journal.streams():
+                await listed(store.journal.read(stream))
+            await listed(store.documents.scan("c"))
+            for seq in range(20):
+                with contextlib.suppress(KeyError):  # its name is what was damaged
+                    await store.blobs.get(ids.content_hash(bytes([seq]) * 300))
+
+    @on_loop
+    async def test_a_journal_whose_commands_are_damaged_says_which_entry(self) -> None:
+        async with self.make() as store:
+            await store.journal.append("s", an_entry(0))
+        with sqlite3.connect(self.path) as connection:
+            connection.execute("UPDATE journal SET commands = x'0AFF'")
+        connection.close()
+        async with self.make() as store:
+            with pytest.raises(LogError, match="store.db: is damaged: the commands of entry 0"):
+                await listed(store.journal.read("s"))
 
     @on_loop
     async def test_a_file_that_is_no_database_is_named(self) -> None:
