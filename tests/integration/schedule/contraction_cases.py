@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -13,23 +13,33 @@ import numpy as np
 from shared.chips import Isa
 from shared.dtypes import DType
 from synthesizer_svc.schedule.emit.cpp.contraction import emit_contraction
-from synthesizer_svc.schedule.emit.cpp.contraction_spec import Access, ContractionSpec, Window, WindowAxis
+from synthesizer_svc.schedule.emit.cpp.contraction_spec import (
+    Access,
+    ContractionSpec,
+    Epilogue,
+    Prologue,
+    Window,
+    WindowAxis,
+)
 from synthesizer_svc.schedule.emit.cpp.vecmath import header
 from synthesizer_svc.schedule.schedule import Value
 from tests.integration.schedule.vector_library import compile_cpp
 
-_counter = itertools.count()
-
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """``expected`` has the shape of C, in float64; ``guard`` elements around C must keep their poison."""
+    """Inputs of a contraction and its answer, of the shape of C, in float64.
+
+    ``magnitude`` is the same contraction of absolute values, the scale of rounding errors; ``of_ones`` that of a
+    convolution whose input is ones, 0 where there is no window.
+    """
 
     spec: ContractionSpec
     a: np.ndarray
     b: np.ndarray
     expected: np.ndarray
-    magnitude: np.ndarray  # the same contraction of absolute values: the scale of rounding errors
+    magnitude: np.ndarray
+    of_ones: np.ndarray | float = 0.0
 
 
 def matmul(
@@ -85,7 +95,10 @@ def convolution(
     )  # fmt: skip
     columns = _columns(x.astype(np.float64), axes, out)
     flat = w.astype(np.float64).reshape(groups, filters, k)
-    return Case(spec=spec, a=w, b=x, expected=flat @ columns, magnitude=np.abs(flat) @ np.abs(columns))
+    ones = flat @ _columns(np.ones(x.shape), axes, out)
+    return Case(
+        spec=spec, a=w, b=x, expected=flat @ columns, magnitude=np.abs(flat) @ np.abs(columns), of_ones=ones
+    )  # fmt: skip
 
 
 def _columns(x: np.ndarray, axes: tuple[tuple[int, int, int, int, int], ...], out: tuple[int, ...]) -> np.ndarray:
@@ -98,30 +111,54 @@ def _columns(x: np.ndarray, axes: tuple[tuple[int, int, int, int, int], ...], ou
     return np.stack(taken, axis=3).reshape(*x.shape[:2], -1, taken[0].shape[-1])
 
 
-def run(
-    case: Case, choices: Mapping[str, Value], isa: Isa, folder: Path, *, threads: int = 1, **callbacks
-) -> np.ndarray:
-    """C as the emitted text leaves it, in logical order; fails when an element outside C changed."""
-    spec = case.spec
-    t = spec.dtype.c_type
-    extra = callbacks.pop("extra", None)
-    pass_extra = ", (const float*)extra" if extra is not None else ""
-    params = ("const float* __restrict extra_input",) if extra is not None else ()
-    text = header(isa.vector_bits) + emit_contraction(
-        spec, choices, isa, threads, name="contraction", params=params, **callbacks
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One contraction to emit. ``extra`` is an array that callbacks know as ``extra_input``."""
+
+    case: Case
+    choices: Mapping[str, Value] = field(default_factory=dict)
+    threads: int = 1
+    prologue_a: Prologue | None = None
+    prologue_b: Prologue | None = None
+    epilogue: Epilogue | None = None
+    extra: np.ndarray = field(default_factory=lambda: np.zeros(1, np.float32))
+
+
+def _text(index: int, job: Job, isa: Isa) -> str:
+    t = job.case.spec.dtype.c_type
+    function = emit_contraction(
+        job.case.spec, job.choices, isa, job.threads, name=f"c{index}_",
+        params=("const float* __restrict extra_input",),
+        prologue_a=job.prologue_a, prologue_b=job.prologue_b, epilogue=job.epilogue,
     )  # fmt: skip
-    text += f'extern "C" void run(const {t}* a, const {t}* b, {t}* c, const void* extra) {{ (void)extra;'
-    text += f" contraction(a, b, c{pass_extra}); contraction(a, b, c{pass_extra}); }}\n"
-    library = compile_cpp(text, isa, folder / f"contraction_{next(_counter)}.so")
-    size, guard = case.expected.size, 64
-    memory = np.full(size + 2 * guard, -777, spec.dtype.value)
-    target = memory[guard:]
-    pointers = [x.ctypes.data_as(ctypes.c_void_p) for x in (case.a, case.b, target)]
-    library.run(*pointers, extra.ctypes.data_as(ctypes.c_void_p) if extra is not None else None)
-    assert (memory[:guard] == -777).all(), "wrote before C"
-    assert (memory[guard + size :] == -777).all(), "wrote past C"
-    strides = [s * memory.itemsize for s in (*spec.c.batch, spec.c.row, spec.c.col)]
-    return np.lib.stride_tricks.as_strided(target, case.expected.shape, strides).copy()
+    call = f"c{index}_(a, b, c, extra);"
+    return f"""{function}
+extern "C" void run{index}(const {t}* a, const {t}* b, {t}* c, const float* extra) {{ {call} {call} }}
+"""
+
+
+class Jobs:
+    """Emits and compiles contractions as one translation unit; each runs twice, as kernels that are timed do."""
+
+    def __init__(self, jobs: Mapping[str, Job], isa: Isa, folder: Path) -> None:
+        self._jobs = list(jobs.values())
+        self._names = list(jobs)
+        text = header(isa.vector_bits) + "".join(_text(i, job, isa) for i, job in enumerate(self._jobs))
+        self._library = compile_cpp(text, isa, folder / f"contractions_{isa.name}.so", level="-O2")
+
+    def run(self, name: str) -> np.ndarray:
+        """C as the emitted text leaves it, in logical order; fails when an element outside C changed."""
+        index = self._names.index(name)
+        job, case = self._jobs[index], self._jobs[index].case
+        size, guard = case.expected.size, 64
+        memory = np.full(size + 2 * guard, -777, case.spec.dtype.value)
+        target = memory[guard:]
+        pointers = [x.ctypes.data_as(ctypes.c_void_p) for x in (case.a, case.b, target, job.extra)]
+        getattr(self._library, f"run{index}")(*pointers)
+        assert (memory[:guard] == -777).all(), "wrote before C"
+        assert (memory[guard + size :] == -777).all(), "wrote past C"
+        strides = [s * memory.itemsize for s in (*case.spec.c.batch, case.spec.c.row, case.spec.c.col)]
+        return np.lib.stride_tricks.as_strided(target, case.expected.shape, strides).copy()
 
 
 def relative_error(case: Case, got: np.ndarray) -> float:

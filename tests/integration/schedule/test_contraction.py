@@ -9,7 +9,8 @@ import pytest
 
 from shared.dtypes import DType
 from synthesizer_svc.schedule.emit.cpp.contraction import complete_choices, decisions, emit_contraction
-from tests.integration.schedule.contraction_cases import convolution, matmul, relative_error, run
+from synthesizer_svc.schedule.emit.cpp.contraction_spec import Epilogue, Lanes, Prologue
+from tests.integration.schedule.contraction_cases import Case, Job, Jobs, convolution, matmul, relative_error
 from tests.integration.schedule.vector_library import isas
 
 pytestmark = pytest.mark.serial
@@ -49,93 +50,146 @@ CASES = {
 }
 
 
+OTHER_ISAS = ("primes", "both transposed", "conv1d", "conv2d strided", "thin, both along K", "float64")
+WITH_EPILOGUE = ("primes", "deep", "B transposed", "thin, both along K", "batched")
+WITH_PROLOGUE = ("primes", "A transposed", "B transposed", "thin, both along K", "batches share A")
+SEEDS = range(24)
+
+
+@pytest.fixture(scope="module")
+def defaults(tmp_path_factory) -> Jobs:
+    return Jobs({name: Job(case=make()) for name, make in CASES.items()}, BEST, tmp_path_factory.mktemp("defaults"))
+
+
 @pytest.mark.parametrize("name", CASES)
-def test_the_default_schedule_gives_the_contraction(name, tmp_path):
-    case = CASES[name]()
-    assert relative_error(case, run(case, {}, BEST, tmp_path)) < 1
+def test_the_default_schedule_gives_the_contraction(name, defaults):
+    assert relative_error(CASES[name](), defaults.run(name)) < 1
 
 
-@pytest.mark.parametrize("isa", isas()[1:], ids=lambda isa: isa.name)
-@pytest.mark.parametrize(
-    "name", ["primes", "both transposed", "conv1d", "conv2d strided", "thin, both along K", "float64"]
-)
-def test_other_instruction_sets_give_the_same_contraction(name, isa, tmp_path):
-    case = CASES[name]()
-    assert relative_error(case, run(case, {}, isa, tmp_path)) < 1
+@pytest.fixture(scope="module", params=isas()[1:], ids=lambda isa: isa.name)
+def other_isa(request, tmp_path_factory) -> Jobs:
+    jobs = {name: Job(case=CASES[name]()) for name in OTHER_ISAS}
+    return Jobs(jobs, request.param, tmp_path_factory.mktemp("other"))
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_any_legal_choices_give_the_contraction(seed, tmp_path):
+@pytest.mark.parametrize("name", OTHER_ISAS)
+def test_other_instruction_sets_give_the_same_contraction(name, other_isa):
+    assert relative_error(CASES[name](), other_isa.run(name)) < 1
+
+
+def drawn(seed: int) -> Job:
     rng = random.Random(seed)
-    name = rng.choice(sorted(CASES))
-    case = CASES[name]()
+    case = CASES[rng.choice(sorted(CASES))]()
     threads = rng.choice((1, 2))
     choices = {d.name: rng.choice(d.values) for d in decisions(case.spec, BEST, threads, "g")}
-    assert relative_error(case, run(case, choices, BEST, tmp_path, threads=threads)) < 1, (name, choices)
+    return Job(case=case, choices=choices, threads=threads)
 
 
-@pytest.mark.parametrize("pack", ["yes", "no"])
-@pytest.mark.parametrize("name", ["primes", "deep", "B transposed", "thin, both along K", "batched"])
-def test_an_epilogue_sees_each_finished_sum_once_with_its_indices(name, pack, tmp_path):
-    case = CASES[name]()
+@pytest.fixture(scope="module")
+def random_choices(tmp_path_factory) -> Jobs:
+    return Jobs({str(seed): drawn(seed) for seed in SEEDS}, BEST, tmp_path_factory.mktemp("random"))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_any_legal_choices_give_the_contraction(seed, random_choices):
+    assert relative_error(drawn(seed).case, random_choices.run(str(seed))) < 1, drawn(seed).choices
+
+
+def adding_bias(case: Case) -> Epilogue:
+    """Stores the sum plus ``extra_input[m, n]``."""
     spec = case.spec
-    bias = np.random.default_rng(0).standard_normal((spec.m, spec.n)).astype(np.float32)
 
-    def epilogue(at):
+    def epilogue(at: Lanes) -> str:
         load = "ke_load_part" if at.count else "ke_load"
         store, count = ("ke_store_part", f", {at.count}") if at.count else ("ke_store", "")
         offset = "".join(f" + {b} * {s}" for b, s in zip(at.batch, spec.c.batch, strict=True))
         where = f"({at.row}) * {spec.n} + {at.col}"
-        index = "ke_set1((float)(" + at.row + ")) + __builtin_convertvector(ke_iota(), vf)"
-        sum_ = f"{at.value} + {load}(extra_input + {where}{count}) + 0.0f * ({index}) // comments are fine"
-        return f"const vf y = {sum_}\n;\n{store}(C + {where}{offset}, y{count});"
+        return (
+            f"const vf y = {at.value} + {load}(extra_input + {where}{count}); // a comment ends with its line\n"
+            f"{store}(C + {where}{offset}, y{count});"
+        )
 
-    choices = {"pack_a": pack, "pack_b": pack, "kc": 256}
-    got = run(case, choices, BEST, tmp_path, epilogue=epilogue, extra=bias)
-    assert relative_error(case, (got.astype(np.float64) - bias).reshape(got.shape)) < 4
+    return epilogue
 
 
-@pytest.mark.parametrize("name", ["primes", "A transposed", "B transposed", "thin, both along K", "batches share A"])
-def test_prologues_transform_every_element_of_an_operand_by_its_index(name, tmp_path):
+def bias(case: Case) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((case.spec.m, case.spec.n)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def epilogues(tmp_path_factory) -> Jobs:
+    jobs = {}
+    for name in WITH_EPILOGUE:
+        case = CASES[name]()
+        for pack in ("yes", "no"):
+            choices = {"pack_a": pack, "pack_b": pack, "kc": 256}
+            jobs[f"{name} {pack}"] = Job(case=case, choices=choices, epilogue=adding_bias(case), extra=bias(case))
+    return Jobs(jobs, BEST, tmp_path_factory.mktemp("epilogues"))
+
+
+@pytest.mark.parametrize("pack", ["yes", "no"])
+@pytest.mark.parametrize("name", WITH_EPILOGUE)
+def test_an_epilogue_sees_each_finished_sum_once_with_its_indices(name, pack, epilogues):
+    case = CASES[name]()
+    got = epilogues.run(f"{name} {pack}").astype(np.float64) - bias(case)
+    assert relative_error(case, got) < 4
+
+
+def scaling(offset: int, columns: int) -> Prologue:
+    """Multiplies an element by ``extra_input[offset + row * columns + col]``."""
+
+    def prologue(at: Lanes) -> str:
+        where = f"extra_input + {offset} + ({at.row}) * {columns} + ({at.col})"
+        count = f", {at.count}" if at.count else ""
+        if at.axis == "row":
+            return f"({at.value}) * ke_load_strided({where}, {columns}{count})"
+        return f"({at.value}) * ke_load{'_part' if at.count else ''}({where}{count})"
+
+    return prologue
+
+
+def scales(case: Case) -> np.ndarray:
+    spec = case.spec
+    return np.random.default_rng(1).standard_normal((spec.m + spec.n) * spec.k).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def prologues(tmp_path_factory) -> Jobs:
+    jobs = {}
+    for name in WITH_PROLOGUE:
+        case, spec = CASES[name](), CASES[name]().spec
+        a, b = scaling(0, spec.k), scaling(spec.m * spec.k, spec.n)
+        jobs[name] = Job(case=case, prologue_a=a, prologue_b=b, extra=scales(case))
+    for name in ("conv1d", "conv2d strided"):
+        case = CASES[name]()
+        jobs[f"{name} doubled"] = Job(case=case, prologue_b=lambda at: f"{at.value} * 2.0f")
+        jobs[f"{name} moved"] = Job(case=case, prologue_b=lambda at: f"{at.value} + 1.0f")
+    return Jobs(jobs, BEST, tmp_path_factory.mktemp("prologues"))
+
+
+@pytest.mark.parametrize("name", WITH_PROLOGUE)
+def test_prologues_transform_every_element_of_an_operand_by_its_index(name, prologues):
     case = CASES[name]()
     m, n, k = case.spec.m, case.spec.n, case.spec.k
-    scale = np.random.default_rng(1).standard_normal(m * k + k * n).astype(np.float32)
-
-    def scaled(offset, columns):
-        def prologue(at):
-            where = f"extra_input + {offset} + ({at.row}) * {columns} + ({at.col})"
-            if at.axis == "col":
-                load = f"ke_load_part({where}, {at.count})" if at.count else f"ke_load({where})"
-            else:
-                load = f"ke_load_strided({where}, {columns}{', ' + at.count if at.count else ''})"
-            return f"({at.value}) * {load}"
-
-        return prologue
-
-    got = run(
-        case, {}, BEST, tmp_path, prologue_a=scaled(0, k), prologue_b=scaled(m * k, n), extra=scale
-    )  # fmt: skip
-    a = case.a.swapaxes(-1, -2) if case.spec.a.row == 1 and k > 1 else case.a
-    b = case.b.swapaxes(-1, -2) if case.spec.b.row == 1 and n > 1 else case.b
-    left = a.astype(np.float64) * scale[: m * k].reshape(m, k)
-    right = b.astype(np.float64) * scale[m * k :].reshape(k, n)
-    bound = 1e-6 * (np.abs(left) @ np.abs(right)).max()
-    assert np.abs(got - left @ right).max() < bound
+    scale = scales(case).astype(np.float64)
+    a = case.a.swapaxes(-1, -2) if "A transposed" in name else case.a
+    b = case.b.swapaxes(-1, -2) if case.spec.b.row == 1 else case.b
+    left, right = a * scale[: m * k].reshape(m, k), b * scale[m * k :].reshape(k, n)
+    assert np.abs(prologues.run(name) - left @ right).max() < 1e-6 * (np.abs(left) @ np.abs(right)).max()
 
 
 @pytest.mark.parametrize("name", ["conv1d", "conv2d strided"])
-def test_a_prologue_of_a_convolution_leaves_its_padding_zero(name, tmp_path):
+def test_a_prologue_of_a_convolution_leaves_its_padding_zero(name, prologues):
     case = CASES[name]()
-    shifted = run(case, {}, BEST, tmp_path, prologue_b=lambda at: f"{at.value} * 2.0f")
-    assert np.abs(shifted / 2 - case.expected).max() < 1e-5 * case.magnitude.max()
-    moved = run(case, {}, BEST, tmp_path, prologue_b=lambda at: f"{at.value} + 1.0f - 1.0f")
-    assert relative_error(case, moved) < 20
+    assert relative_error(case, prologues.run(f"{name} doubled").astype(np.float64) / 2) < 1
+    moved = prologues.run(f"{name} moved").astype(np.float64) - case.of_ones
+    assert relative_error(case, moved) < 8
 
 
 def test_nan_and_infinity_reach_only_the_sums_they_belong_to(tmp_path):
     case = matmul(20, 45, 33)
     case.a[7, 3], case.b[5, 44] = np.nan, np.inf
-    got = run(case, {}, BEST, tmp_path)
+    got = Jobs({"poisoned": Job(case=case)}, BEST, tmp_path).run("poisoned")
     with np.errstate(invalid="ignore"):
         expected = case.a.astype(np.float64) @ case.b.astype(np.float64)
     np.testing.assert_array_equal(np.isfinite(got), np.isfinite(expected))

@@ -25,11 +25,11 @@ def isas() -> list[chips.Isa]:
     return [isa for isa in chips.load("cpu-x86_64").isas if flags.issuperset(isa.cpu_flags)]
 
 
-def compile_cpp(text: str, isa: chips.Isa, out: Path) -> ctypes.CDLL:
-    """Compiles one translation unit without warnings and loads it."""
+def compile_cpp(text: str, isa: chips.Isa, out: Path, level: str = "-O3") -> ctypes.CDLL:
+    """Compiles one translation unit and loads it."""
     source = out.with_suffix(".cpp")
     source.write_text(text)
-    command = ["g++", "-O3", "-std=c++17", "-fPIC", "-shared", "-fopenmp", *isa.flags, str(source), "-o", str(out)]
+    command = ["g++", level, "-std=c++17", "-fPIC", "-shared", "-fopenmp", *isa.flags, str(source), "-o", str(out)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]
     return ctypes.CDLL(str(out))
