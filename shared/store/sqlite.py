@@ -23,47 +23,14 @@ from google.protobuf.message import DecodeError
 from protos.events.v1 import envelope_pb2
 from shared import ids
 from shared.errors import Conflict, Fatal, LogError
-from shared.store import JournalEntry
+from shared.store import JournalEntry, sql
 
 T = TypeVar("T")
 
-FORMAT = 1
-"""``PRAGMA user_version`` of the files written here."""
-APPLICATION_ID = 0x4B457631
-"""``PRAGMA application_id``: "KEv1"."""
 BUSY_S = 10.0
 """How long a call waits for another process's write."""
 PAGE_ROWS = 256
 """Rows fetched per visit to the database's thread."""
-
-_SCHEMA = f"""
-BEGIN IMMEDIATE;
-CREATE TABLE IF NOT EXISTS journal (
-    stream TEXT NOT NULL, seq INTEGER NOT NULL, event_id TEXT NOT NULL, event BLOB NOT NULL,
-    commands BLOB NOT NULL, sent INTEGER NOT NULL, digest TEXT NOT NULL,
-    PRIMARY KEY (stream, seq), UNIQUE (stream, event_id)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS document (
-    collection TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (collection, key)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS blob (digest TEXT NOT NULL PRIMARY KEY, data BLOB NOT NULL);
-PRAGMA user_version = {FORMAT};
-PRAGMA application_id = {APPLICATION_ID};
-COMMIT;
-"""
-_APPEND = """
-INSERT INTO journal (stream, seq, event_id, event, commands, sent, digest)
-SELECT :stream, :seq, :event_id, :event, :commands, :sent, :digest
-WHERE (SELECT COALESCE(MAX(seq) + 1, 0) FROM journal WHERE stream = :stream) = :seq
-"""
-_READ = """
-SELECT seq, event_id, event, commands, sent, digest FROM journal WHERE stream = ? AND seq >= ? ORDER BY seq LIMIT ?
-"""
-_PUT_DOCUMENT = """
-INSERT INTO document (collection, key, value) VALUES (?, ?, ?)
-ON CONFLICT (collection, key) DO UPDATE SET value = excluded.value
-"""
-_SCAN = "SELECT key, value FROM document WHERE collection = ? AND key >= ? ORDER BY key LIMIT ?"
 
 
 class _Database:
@@ -96,21 +63,29 @@ class _Database:
 
     def damaged(self, what: object) -> LogError:
         """The error to raise when the file's content makes no sense."""
-        return LogError(f"is damaged: {what}", where=str(self.path))
+        return LogError(f"is damaged: {_one_line(what)}", where=str(self.path))
 
     async def open(self) -> None:
         """Create or check the file. Raises ``LogError`` when it is not ours or cannot be used."""
         loop = asyncio.get_running_loop()
         try:
             self._connection = await loop.run_in_executor(self._thread, _connect, self.path)
-        except (sqlite3.DatabaseError, OSError) as error:
-            raise LogError(f"cannot be opened as a store: {error}", where=str(self.path)) from error
+        except (
+            sqlite3.DatabaseError,
+            OSError,
+            UnicodeDecodeError,
+        ) as error:  # SQLite quotes damaged schemas as they are
+            raise LogError(f"cannot be opened as a store: {_one_line(error)}", where=str(self.path)) from error
 
     async def close(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             await asyncio.get_running_loop().run_in_executor(self._thread, connection.close)
         self._thread.shutdown()
+
+
+def _one_line(what: object) -> str:
+    return " ".join(str(what).split())
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -130,12 +105,12 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     (owner,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
-    if tables and (owner, version) != (APPLICATION_ID, FORMAT):
-        raise LogError(f"is not a store of format {FORMAT}", where=str(path), hint="choose another path")
+    if tables and (owner, version) != (sql.APPLICATION_ID, sql.FORMAT):
+        raise LogError(f"is not a store of format {sql.FORMAT}", where=str(path), hint="choose another path")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
     if not tables:
-        connection.executescript(_SCHEMA)
+        connection.executescript(sql.SCHEMA)
 
 
 class SqliteJournal:
@@ -156,7 +131,7 @@ class SqliteJournal:
             "digest": entry.digest,
         }
         try:
-            written = await self._database.call(lambda connection: connection.execute(_APPEND, row).rowcount)
+            written = await self._database.call(lambda connection: connection.execute(sql.APPEND, row).rowcount)
         except sqlite3.IntegrityError as error:
             raise Conflict(f"{stream}: event {entry.event_id} is journalled already ({error})") from error
         if not written:
@@ -164,7 +139,7 @@ class SqliteJournal:
 
     async def read(self, stream: str, start: int = 0) -> AsyncIterator[JournalEntry]:
         position = start
-        while rows := await self._rows(_READ, (stream, position, PAGE_ROWS)):
+        while rows := await self._rows(sql.READ, (stream, position, PAGE_ROWS)):
             for row in rows:
                 yield self._entry(*row)
             position = rows[-1][0] + 1
@@ -181,6 +156,9 @@ class SqliteJournal:
         return await self._database.call(lambda connection: connection.execute(query, values).fetchall())
 
     def _entry(self, seq: int, event_id: str, event: bytes, commands: bytes, sent: int, digest: str) -> JournalEntry:
+        kinds = (int, str, bytes, bytes, int, str)
+        if not all(map(isinstance, (seq, event_id, event, commands, sent, digest), kinds)):
+            raise self._database.damaged(f"entry {seq} has columns of other types")
         try:
             envelopes = envelope_pb2.JournalCommands.FromString(commands).envelopes
         except DecodeError as error:
@@ -198,7 +176,7 @@ class SqliteDocuments:
 
     async def put(self, collection: str, key: str, value: Mapping[str, object]) -> None:
         row = (collection, key, json.dumps(dict(value), allow_nan=False))
-        await self._database.call(lambda connection: connection.execute(_PUT_DOCUMENT, row))
+        await self._database.call(lambda connection: connection.execute(sql.PUT_DOCUMENT, row))
 
     async def get(self, collection: str, key: str) -> dict[str, object] | None:
         query = "SELECT value FROM document WHERE collection = ? AND key = ?"
@@ -214,14 +192,17 @@ class SqliteDocuments:
         while True:
             rows = await self._page(collection, position)
             for key, value in rows:
+                document = self._parsed(key, value)
                 if not key.startswith(prefix):
                     return
-                yield key, self._parsed(key, value)
+                yield key, document
             if len(rows) < PAGE_ROWS:
                 return
             position = rows[-1][0] + "\x00"  # the smallest key after it
 
     def _parsed(self, key: str, text: str) -> dict[str, object]:
+        if not isinstance(key, str):
+            raise self._database.damaged(f"document {key!r} has a key of another type")
         try:
             return dict(json.loads(text))
         except (TypeError, ValueError) as error:
@@ -229,7 +210,7 @@ class SqliteDocuments:
 
     async def _page(self, collection: str, position: str) -> list[Any]:
         page = (collection, position, PAGE_ROWS)
-        return await self._database.call(lambda connection: connection.execute(_SCAN, page).fetchall())
+        return await self._database.call(lambda connection: connection.execute(sql.SCAN, page).fetchall())
 
 
 class SqliteBlobs:
@@ -249,8 +230,8 @@ class SqliteBlobs:
         row = await self._database.call(lambda connection: connection.execute(query, (digest,)).fetchone())
         if row is None:
             raise KeyError(digest)
-        data = bytes(row[0])
-        if ids.content_hash(data) != digest:
+        data = row[0]
+        if not isinstance(data, bytes) or ids.content_hash(data) != digest:
             raise Fatal(f"{self._database.path}: blob {digest} does not match its name")
         return data
 
