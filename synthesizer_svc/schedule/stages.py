@@ -26,6 +26,8 @@ class Pass:
 def expanded(group: Group, choices: Mapping[str, Value]) -> tuple[Stage, ...]:
     """``moments`` and ``softstats`` as plain reductions (or one ``online`` reduction), as the schedule chooses."""
     out: list[Stage] = []
+    # Online statistics are written for lanes along the row only.
+    online = choices.get("softmax_stats") == "online" and choices.get("lanes") != "outer"
     renamed: dict[tuple[str, int], Expr] = {}
 
     def leaf(expr: Expr) -> Expr | None:
@@ -35,7 +37,7 @@ def expanded(group: Group, choices: Mapping[str, Value]) -> tuple[Stage, ...]:
         stage = replace(original, exprs=tuple(ex.rewrite(e, {}, leaf) for e in original.exprs))
         if stage.op == "moments" and stage.kind == "reduce":
             parts, results = (_shifted if choices.get("variance") == "shifted" else _two_pass)(stage)
-        elif stage.op == "softstats" and stage.kind == "reduce" and choices.get("softmax_stats") != "online":
+        elif stage.op == "softstats" and stage.kind == "reduce" and not online:
             parts, results = _softstats(stage)
         else:
             out.append(stage)
