@@ -60,13 +60,30 @@ def compiles(source: str, flags: tuple[str, ...], directory: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_real_operator_gets_distinct_kernels_that_compile(tmp_path):
-    facts, sources = asyncio.run(answers(SOFTMAX, Settings(), 3))
-    assert [type(f) for f in facts] == [CandidateProduced] * 3
-    assert len(set(sources)) == 3
-    for fact, source in zip(facts, sources, strict=True):
-        assert fact.kernel.schedule_hash
+@pytest.fixture(scope="module")
+def shared_expansion(tmp_path_factory):
+    """Four candidates of one operator, two of them asked of a model; the operator is captured once for all tests."""
+    script = tmp_path_factory.mktemp("model") / "script.json"
+    good = f"One pass per row.\n\n```cpp\n{HANDWRITTEN}```\n"
+    script.write_text(json.dumps({"answers": [{"text": good}, {"text": "Unroll it."}]}))
+    return asyncio.run(answers(SOFTMAX, Settings(model=ModelSettings(url=f"scripted:{script}")), 4))
+
+
+def test_a_real_operator_gets_distinct_kernels_that_compile(shared_expansion, tmp_path):
+    facts, sources = shared_expansion
+    produced = [fact for fact in facts if isinstance(fact, CandidateProduced)]
+    assert len({fact.kernel.kernel_id for fact in produced}) == 3
+    for fact, source in zip(produced, sources, strict=True):
         compiles(source, fact.kernel.flags, tmp_path)
+
+
+def test_a_scripted_model_and_the_schedules_share_an_expansion(shared_expansion):
+    (written, rejected, first, second), sources = shared_expansion
+    assert (written.move.name, written.move.rationale) == ("rewrite", "One pass per row.")
+    assert sources[0] == HANDWRITTEN
+    assert rejected.code == "no_block"
+    assert [first.move.name, second.move.name] == ["draft:default", "draft:random"]
+    assert all(fact.kernel.schedule_hash for fact in (first, second))
 
 
 def test_an_operator_outside_the_plan_is_refused_by_the_name_of_its_node():
@@ -74,15 +91,3 @@ def test_an_operator_outside_the_plan_is_refused_by_the_name_of_its_node():
     assert isinstance(fact, ExpansionFailed)
     assert fact.code == "unsupported_operator"
     assert "fft" in fact.detail
-
-
-def test_a_scripted_model_and_the_schedules_share_an_expansion(tmp_path):
-    script = tmp_path / "script.json"
-    script.write_text(json.dumps({"answers": [{"text": f"One pass per row.\n\n```cpp\n{HANDWRITTEN}```\n"}]}))
-    settings = Settings(model=ModelSettings(url=f"scripted:{script}"))
-    (written, scheduled), sources = asyncio.run(answers(SOFTMAX, settings, 2))
-    assert (written.move.name, written.move.rationale) == ("rewrite", "One pass per row.")
-    assert sources[0] == HANDWRITTEN
-    assert scheduled.move.name == "draft:default"
-    for fact, source in zip((written, scheduled), sources, strict=True):
-        compiles(source, fact.kernel.flags, tmp_path)
