@@ -9,7 +9,7 @@ from pathlib import Path
 from cli import rundir
 from search_svc import replay
 from search_svc.tree import Tree
-from shared import kelog, wire
+from shared import kelog
 from shared.adapters import open_store
 from shared.errors import LogError
 from shared.events import CandidateProduced, SearchStarted
@@ -61,6 +61,7 @@ async def load(run: rundir.RunDirectory) -> Past:
 
     Raises:
         LogError: the store is missing, corrupt or holds no search.
+        ReplayDivergence: an entry was altered after it was written; carries its position.
     """
     manifest = rundir.read_manifest(run)
     if not run.database.is_file():
@@ -74,8 +75,8 @@ async def load(run: rundir.RunDirectory) -> Past:
 async def _blobs(store: Store, started: SearchStarted, entries: Sequence[JournalEntry]) -> dict[str, bytes]:
     """Everything the search's facts name, so that an export is self-contained."""
     names = {started.operator.source_hash: None}
-    for entry in entries:
-        event = wire.unpack(entry.event).event
+    for fact in replay.inputs(entries):
+        event = fact.event
         if isinstance(event, CandidateProduced):
             named = (event.kernel.source_hash, event.kernel.schedule_hash, event.context.prompt_hash)
             names |= {name: None for name in named if name}

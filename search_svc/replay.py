@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from search_svc import chain, policies, story
@@ -130,10 +130,22 @@ def fork(
     return tuple(replace(entry, sent=True) for entry in entries[:at_seq]), envelope
 
 
+def inputs(entries: Iterable[JournalEntry]) -> Iterator[Envelope]:
+    """Every fact of a log, in order.
+
+    Raises:
+        ReplayDivergence: at the first entry that was altered or cannot be read.
+    """
+    previous = ""
+    for position, entry in enumerate(entries):
+        envelope, _ = decoded(entry, position, previous)
+        yield envelope
+        previous = entry.digest
+
+
 def measurements(entries: Iterable[JournalEntry]) -> tuple[EvaluationCompleted, ...]:
     """Every recorded verdict, in order: what a fork preloads the evaluation cache with."""
-    events = (_decoded(entry)[0].event for entry in entries)
-    return tuple(event for event in events if isinstance(event, EvaluationCompleted))
+    return tuple(fact.event for fact in inputs(entries) if isinstance(fact.event, EvaluationCompleted))
 
 
 def decoded(entry: JournalEntry, position: int, previous: str) -> tuple[Envelope, tuple[Envelope, ...]]:
