@@ -157,8 +157,9 @@ def _statement(
     if about.bound is not Bound.UNKNOWN:
         where += f", {about.bound.value}-bound"
     numbers = f"{math.exp(belief.mean):.3f} (90 % interval {math.exp(belief.low):.3f} to {math.exp(belief.high):.3f})"
-    text = f"{status.value}: in {where}, `{about.move}` multiplies time by {numbers}, from {pairs} pairs of kernels"
+    evidence = "1 pair" if pairs == 1 else f"{pairs} pairs"
+    text = f"{status.value}: in {where}, `{about.move}` multiplies time by {numbers}, from {evidence} of kernels"
     if failed:
         kinds = sorted({seen.status.value for seen in failed})
-        text += f"; {len(failed)} attempts failed ({', '.join(kinds)})"
+        text += f"; {len(failed)} attempt{'' if len(failed) == 1 else 's'} failed ({', '.join(kinds)})"
     return text

@@ -25,15 +25,21 @@ class Librarian:
 
     def retrieve(self, query: KnowledgeQuery, limit: int) -> tuple[Passage, ...]:
         """The most relevant passages, best first, at most one per document."""
-        return retrieve.retrieve(query, chip_facets(query.chip), self.documents, self._index.search, limit)
+        return retrieve.retrieve(query, chip_facets(query), self.documents, self._index.search, limit)
 
     def close(self) -> None:
         self._index.close()
 
 
-def chip_facets(chip: str) -> ChipFacets:
-    """Facets from the chip's sheet; a chip without a sheet has none and so excludes no document."""
-    if chip not in chips.known():
+def chip_facets(query: KnowledgeQuery) -> ChipFacets:
+    """Facets from the chip's sheet; a chip without a sheet has none and so excludes no document.
+
+    A sheet of several vendors (``amd/intel``) is narrowed to those that the query's words name, e.g. by quoting the
+    processor a parent was measured on.
+    """
+    if query.chip not in chips.known():
         return ChipFacets()
-    sheet = chips.load(chip)
-    return ChipFacets(vendors=tuple(sheet.vendor.split("/")), architecture=sheet.architecture)
+    sheet = chips.load(query.chip)
+    vendors = tuple(sheet.vendor.lower().split("/"))
+    named = tuple(vendor for vendor in vendors if vendor in retrieve.words(query))
+    return ChipFacets(vendors=named or vendors, architecture=sheet.architecture)

@@ -141,6 +141,15 @@ def test_an_unknown_chip_excludes_nothing(librarian):
     assert librarian.retrieve(query, 1)[0].document_id == "hardware/amd/zen4"
 
 
+def test_a_named_vendor_narrows_a_chip_that_several_make(librarian):
+    query = dataclasses.replace(CPU, words="caches of AMD EPYC", bound=Bound.MEMORY)
+    found = [p.document_id for p in librarian.retrieve(query, 40)]
+    assert "hardware/amd/zen4" in found[:3]
+    assert not [name for name in found if name.startswith("hardware/intel")]
+    both = [p.document_id for p in librarian.retrieve(dataclasses.replace(query, words="caches latency"), 40)]
+    assert {"hardware/amd/zen4", "hardware/intel/skylake-sp"} <= set(both)
+
+
 def test_agreeing_facets_raise_a_document_above_an_equal_one():
     offered = [document("a"), document("b", bounds=("memory",))]
     with FullTextIndex(offered) as index:
