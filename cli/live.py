@@ -43,7 +43,7 @@ class LiveView:
             self._live.start()
             self._draw()
         elif not self._quiet:
-            self._console.print(self._title, highlight=False)
+            self._console.print(self._title, highlight=False, markup=False)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
@@ -71,7 +71,7 @@ class LiveView:
         if self._live and self._live.is_started:
             self._draw()
         else:
-            self._console.print(line, highlight=False, soft_wrap=True)
+            self._console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def _draw(self) -> None:
         if not self._live:
@@ -87,7 +87,7 @@ class LiveView:
         table = Table.grid(padding=(0, 2))
         best = f"{ratio(state.best.ratio_ppm)} vs {state.best.baseline}  ({state.best_move})" if state.best else "-"
         table.add_row("best", Text(best, style="bold green" if state.best else "dim"))
-        table.add_row("tree", f"{state.produced} nodes, {state.in_flight} in flight, {state.pruned} pruned")
+        table.add_row("tree", f"{state.produced} nodes, {state.open} in flight, {state.pruned} pruned")
         table.add_row("statuses", ", ".join(f"{k} {v}" for k, v in sorted(state.statuses.items())) or "-")
         lines = [Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in self._recent]
         self._live.update(Group(Text(self._title, style="bold"), self._bar, table, *lines))

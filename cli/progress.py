@@ -25,7 +25,7 @@ RETRIED = (Status.NOISY, Status.INFRASTRUCTURE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """State of one search as its facts tell it; ``moves`` maps candidates in flight to what they try."""
+    """State of one search as its facts tell it."""
 
     budget: int = 0
     baseline: str = "best"
@@ -37,14 +37,13 @@ class Progress:
     evaluated: int = 0
     statuses: Mapping[str, int] = field(default_factory=dict)
     moves: Mapping[str, str] = field(default_factory=dict)
+    """What each candidate tries, by candidate id."""
+    open: int = 0
+    """Candidates without a verdict."""
     best: Speedup | None = None
     best_move: str = ""
     final_running: bool = False
     finished: SearchFinished | None = None
-
-    @property
-    def in_flight(self) -> int:
-        return len(self.moves)
 
     @property
     def eta_ns(self) -> int | None:
@@ -68,7 +67,9 @@ def fold(progress: Progress, event: Event) -> Progress:
             )
         case CandidateProduced():
             moves = {**progress.moves, event.candidate_id: event.move.name}
-            return replace(progress, produced=progress.produced + 1, moves=moves, now_ns=event.at_ns)
+            return replace(
+                progress, produced=progress.produced + 1, open=progress.open + 1, moves=moves, now_ns=event.at_ns
+            )
         case CandidateRejected():
             return replace(progress, rejected=progress.rejected + 1)
         case EvaluationCompleted():
@@ -88,11 +89,10 @@ def _completed(progress: Progress, event: EvaluationCompleted) -> Progress:
     if status in RETRIED:
         return progress
     move = progress.moves.get(event.candidate_id, "")
-    left = {key: value for key, value in progress.moves.items() if key != event.candidate_id}
     counts = {**progress.statuses, status.value: progress.statuses.get(status.value, 0) + 1}
     progress = replace(
         progress,
-        moves=left,
+        open=progress.open - 1,
         statuses=counts,
         evaluated=progress.evaluated + 1,
         now_ns=max(progress.now_ns, event.at_ns),

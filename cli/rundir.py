@@ -9,6 +9,7 @@
       result.json     the final object, as ``--json`` prints it
       report.html     the story, with pictures
       kernel/         the winner, ready to use
+      run.log         what the services had to say
 """
 
 from __future__ import annotations
@@ -16,8 +17,12 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from shared import wire
 from shared.errors import LogError, Poison, UserError
@@ -57,6 +62,10 @@ class RunDirectory:
     @property
     def kernel(self) -> Path:
         return self.path / "kernel"
+
+    @property
+    def messages(self) -> Path:
+        return self.path / "run.log"
 
     @property
     def store_url(self) -> str:
@@ -146,6 +155,21 @@ def read_manifest(run: RunDirectory) -> Manifest:
     if not isinstance(started, SearchStarted):
         raise LogError("does not begin with SearchStarted", where=str(run.manifest))
     return Manifest(started=started, stream=stream, operator_path=operator_path)
+
+
+@contextmanager
+def exclusive(run: RunDirectory) -> Iterator[None]:
+    """Be the only process that works in ``run``, for the length of the block.
+
+    Raises:
+        UserError: another process is at it.
+    """
+    lock = FileLock(run.path / ".lock", timeout=0)
+    try:
+        with lock:
+            yield
+    except Timeout as error:
+        raise UserError("another process is working on this run", where=str(run.path)) from error
 
 
 def write_whole(path: Path, text: str) -> None:

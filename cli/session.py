@@ -19,7 +19,7 @@ from search_svc.projection import winner
 from search_svc.tree import Tree
 from shared import chips, operators
 from shared.errors import ChipError, OperatorError, UserError
-from shared.events import Event, SearchFinished, SearchStarted
+from shared.events import SearchStarted
 from shared.machine import processor
 from shared.operators import OperatorSpec
 from shared.store import Store
@@ -108,8 +108,3 @@ async def stored_operator(store: Store, started: SearchStarted, operator_path: P
         await store.blobs.put(spec.source.encode())
         return spec
     return operators.parse(source, name=started.operator.name, where=str(operator_path))
-
-
-def ends(event: Event) -> bool:
-    """Whether ``event`` is the last of its search."""
-    return isinstance(event, SearchFinished)

@@ -15,6 +15,7 @@ from rich.console import Console
 from cli import rundir, session
 from cli.announce import announce
 from cli.live import LiveView
+from cli.messages import messages_to
 from search_svc import service as search_service
 from search_svc.policies import REGISTRY
 from search_svc.service import BASELINES, SUBMITTER
@@ -148,7 +149,7 @@ def run(
     title = f"{spec.ref.name} on {started.chip}: {started.policy}, {started.budget.evaluations} evaluations"
     view = LiveView(Console(stderr=True), title=title, quiet=as_json and not sys.stderr.isatty())
     try:
-        with view:
+        with rundir.exclusive(directory), messages_to(directory.messages), view:
             return asyncio.run(session.search(directory, spec, started, view, begin_ns=begin_ns))
     except UserError:
         shutil.rmtree(directory.path)

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -16,6 +17,7 @@ from cli import history, rundir, session
 from cli.announce import announce
 from cli.commands.optimize import entries as parse_entries
 from cli.live import LiveView
+from cli.messages import messages_to
 from deploy.embedded import embedded
 from evaluator_svc import memo
 from search_svc import replay
@@ -67,25 +69,32 @@ def command(
         click.echo(json.dumps(summary) if as_json else text)
         return
     chosen = policy or past.started.policy
-    finished = asyncio.run(fork(past, fork_at, chosen, parse_entries(parameters), seed, out, begin_ns=begin_ns))
+    plan = prepare(past, fork_at, chosen, parse_entries(parameters), seed, out)
+    with rundir.exclusive(plan.directory), messages_to(plan.directory.messages):
+        finished = asyncio.run(fork(past, plan, begin_ns=begin_ns))
     sys.exit(announce(finished, as_json=as_json))
 
 
-async def fork(
-    past: history.Past,
-    at_seq: int,
-    policy: str,
-    parameters: tuple[Entry, ...],
-    seed: int | None,
-    out: Path | None,
-    *,
-    begin_ns: int,
-) -> session.Finished:
-    """Continue ``past`` after ``at_seq`` entries under ``policy``, in a run directory of its own."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fork:
+    """A checked fork, with the run directory made for it."""
+
+    search_id: str
+    at_seq: int
+    policy: str
+    parameters: tuple[Entry, ...]
+    seed: int
+    spec: operators.OperatorSpec
+    directory: rundir.RunDirectory
+
+
+def prepare(
+    past: history.Past, at_seq: int, policy: str, parameters: tuple[Entry, ...], seed: int | None, out: Path | None
+) -> Fork:
+    """Check everything a person can get wrong, then make the directory."""
     started = past.started
     seed = started.seed if seed is None else seed
     search_id = ids.derive(past.search_id, "fork", at_seq, policy, seed, SystemClock().now_ns())
-    # Everything a person can get wrong is checked before a directory is made.
     replay.fork(past.entries, at_seq=at_seq, search_id=search_id, policy=policy, seed=seed, parameters=parameters)
     session.require_chip(started.chip)
     name = started.operator.name
@@ -93,9 +102,23 @@ async def fork(
     directory = rundir.create(out, f"{name}-fork")
     submitted = envelopes.envelope(started, cause_id=started.search_id, source=SUBMITTER, clock=SystemClock())
     rundir.write_manifest(directory, submitted, Path(name), stream=search_id)
-    title = f"{name} on {started.chip}: {policy} from entry {at_seq} of {past.search_id}"
+    return Fork(
+        search_id=search_id,
+        at_seq=at_seq,
+        policy=policy,
+        parameters=parameters,
+        seed=seed,
+        spec=spec,
+        directory=directory,
+    )
+
+
+async def fork(past: history.Past, plan: Fork, *, begin_ns: int) -> session.Finished:
+    """Continue ``past`` as ``plan`` says, in a run directory of its own."""
+    started = past.started
+    title = f"{plan.spec.ref.name} on {started.chip}: {plan.policy} from entry {plan.at_seq} of {past.search_id}"
     view = LiveView(Console(stderr=True), title=title)
-    async with embedded(directory.store_url, started.chip, os.environ) as system:
+    async with embedded(plan.directory.store_url, started.chip, os.environ) as system:
         for blob in past.blobs.values():
             await system.ports.store.blobs.put(blob)
         await memo.preload(system.ports.store.documents, started, replay.measurements(past.entries))
@@ -104,11 +127,11 @@ async def fork(
             await search_service.fork(
                 system.ports,
                 past.entries,
-                at_seq=at_seq,
-                search_id=search_id,
-                policy=policy,
-                seed=seed,
-                parameters=parameters,
+                at_seq=plan.at_seq,
+                search_id=plan.search_id,
+                policy=plan.policy,
+                seed=plan.seed,
+                parameters=plan.parameters,
             )
-            await session.follow(system, search_id, view)
-    return await session.conclude(directory, spec, begin_ns=begin_ns)
+            await session.follow(system, plan.search_id, view)
+    return await session.conclude(plan.directory, plan.spec, begin_ns=begin_ns)

@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -14,9 +15,12 @@ from rich.console import Console
 from cli import rundir, session
 from cli.announce import announce
 from cli.live import LiveView
+from cli.messages import messages_to
 from deploy.embedded import embedded
 from search_svc import service as search_service
 from shared import wire
+from shared.events import SearchFinished
+from shared.store import JournalEntry
 
 
 @click.command("resume")
@@ -31,7 +35,9 @@ def command(run: Path, as_json: bool) -> None:
     """
     begin_ns = time.monotonic_ns()
     directory = rundir.open_existing(run)
-    sys.exit(announce(asyncio.run(finish(directory, as_json=as_json, begin_ns=begin_ns)), as_json=as_json))
+    with rundir.exclusive(directory), messages_to(directory.messages):
+        finished = asyncio.run(finish(directory, as_json=as_json, begin_ns=begin_ns))
+    sys.exit(announce(finished, as_json=as_json))
 
 
 async def finish(directory: rundir.RunDirectory, *, as_json: bool, begin_ns: int) -> session.Finished:
@@ -44,15 +50,20 @@ async def finish(directory: rundir.RunDirectory, *, as_json: bool, begin_ns: int
         spec = await session.stored_operator(system.ports.store, started, manifest.operator_path)
         entries = [entry async for entry in system.ports.store.journal.read(manifest.stream)]
         with view:
-            done = False
-            for entry in entries:
-                view.show(wire.unpack(entry.event).event)
-                for command_bytes in entry.commands:
-                    event = wire.unpack(command_bytes).event
-                    done = done or session.ends(event)
-                    view.show(event)
+            done = show_past(view, entries)
             if not done:
                 if not entries:
                     await search_service.submit(system.ports, started)
                 await session.follow(system, manifest.stream, view)
     return await session.conclude(directory, spec, begin_ns=begin_ns)
+
+
+def show_past(view: LiveView, entries: Sequence[JournalEntry]) -> bool:
+    """Show what the journal holds; whether the search had ended already."""
+    done = False
+    for entry in entries:
+        for record in (entry.event, *entry.commands):
+            event = wire.unpack(record).event
+            view.show(event)
+            done = done or isinstance(event, SearchFinished)
+    return done
