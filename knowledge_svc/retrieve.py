@@ -14,11 +14,13 @@ from knowledge_svc.documents import Document
 from shared.events import Bound, SkillDistilled, SkillStatus
 from shared.knowledge import KnowledgeQuery, Passage
 
-AGREEMENT_GAIN = 0.25
+FACET_GAIN = 0.25
 """How much one agreeing facet multiplies the text's relevance by, beyond 1. Chosen on the table of queries in the
-tests: below 0.1 the error signature no longer lifts debugging pages, above 0.5 facets drown the words."""
-AGREEMENT_FLOOR = 0.01
-"""Score per agreeing facet where no word matches: orders documents for a query that has facets only."""
+tests: much above it facets drown the words."""
+ERROR_GAIN = 2.0
+"""The same for a matching error signature: whoever repairs a kernel needs the pages on its failure before any other."""
+GAIN_FLOOR = 0.05
+"""Score per gain where no word matches: orders documents for a query that has facets only."""
 
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 _STOP_WORDS = frozenset(
@@ -53,18 +55,18 @@ def retrieve(
     query: KnowledgeQuery, chip: ChipFacets, documents: Sequence[Document], search: Search, limit: int
 ) -> tuple[Passage, ...]:
     """The best section of each of the ``limit`` most relevant documents, best first; ties by document id."""
-    agreeing = {d.id: count for d in documents if (count := agreement(query, chip, d)) is not None}
+    gains = {d.id: value for d in documents if (value := gain(query, chip, d)) is not None}
     best: dict[str, Hit] = {}
-    for hit in search(words(query)):
-        if hit.document_id in agreeing and hit.document_id not in best:
+    for hit in search(_sought(query, chip)):
+        if hit.document_id in gains and hit.document_id not in best:
             best[hit.document_id] = hit
     passages = []
     for document in documents:
-        count = agreeing.get(document.id)
+        gained = gains.get(document.id)
         hit = best.get(document.id, Hit(document_id=document.id, section=0, relevance=0.0))
-        if count is None or (hit.relevance == 0.0 and (count == 0 or query.words)):
+        if gained is None or (hit.relevance == 0.0 and (gained == 0.0 or query.words)):
             continue
-        score = hit.relevance * (1 + AGREEMENT_GAIN * count) + AGREEMENT_FLOOR * count
+        score = hit.relevance * (1 + gained) + GAIN_FLOOR * gained
         passages.append(_passage(document, hit.section, round(score, 6)))
     return tuple(sorted(passages, key=lambda p: (-p.score, p.document_id))[: max(limit, 0)])
 
@@ -94,17 +96,19 @@ def rank_skills(query: KnowledgeQuery, skills: Sequence[SkillDistilled]) -> tupl
     return tuple(sorted(fitting, key=rank))
 
 
-def agreement(query: KnowledgeQuery, chip: ChipFacets, document: Document) -> int | None:
-    """How many facets of ``document`` the query names too, or None when one contradicts it."""
+def gain(query: KnowledgeQuery, chip: ChipFacets, document: Document) -> float | None:
+    """What the facets that ``document`` and the query both name and agree on add; None when one contradicts."""
     facets = (
         _agrees((document.vendor,), chip.vendors),
         _agrees((document.architecture,), (chip.architecture,)),
         _agrees(document.languages, (query.language,)),
         _agrees(document.operator_classes, operator_classes(query.operator_class)),
         _agrees(document.bounds, () if query.bound is Bound.UNKNOWN else (query.bound.value,)),
-        _matches(document.error_signatures, query.error),
     )
-    return None if False in facets else sum(facet is True for facet in facets)
+    error = _matches(document.error_signatures, query.error)
+    if False in (*facets, error):
+        return None
+    return FACET_GAIN * facets.count(True) + (ERROR_GAIN if error else 0.0)
 
 
 def operator_classes(text: str) -> tuple[str, ...]:
@@ -117,6 +121,12 @@ def words(query: KnowledgeQuery) -> tuple[str, ...]:
     bound = "" if query.bound is Bound.UNKNOWN else query.bound.value
     text = f"{query.words} {query.operator_class} {bound} {query.error}".lower()
     return tuple(dict.fromkeys(word for word in _WORD.findall(text) if word not in _STOP_WORDS))
+
+
+def _sought(query: KnowledgeQuery, chip: ChipFacets) -> tuple[str, ...]:
+    """The query's words for the full text; a vendor's name has done its work as a facet and would drown the rest."""
+    every = words(query)
+    return tuple(word for word in every if word not in chip.vendors) or every
 
 
 def _agrees(document: Sequence[str], query: Sequence[str]) -> bool | None:

@@ -151,7 +151,7 @@ def _query(
 ) -> KnowledgeQuery:
     evaluation = parents[0].evaluation if parents else None
     environment = {entry.name: entry.value for entry in evaluation.environment} if evaluation else {}
-    processor = environment.get("processor", "")  # names the vendor, where a chip sheet has several
+    vendor = environment.get("processor", "").partition(" ")[0]  # for documents, where a chip sheet has several
     return KnowledgeQuery(
         chip=expansion.chip,
         language=expansion.languages[0] if expansion.languages else "",
@@ -159,7 +159,7 @@ def _query(
         bound=evaluation.diagnosis.bound if evaluation else Bound.UNKNOWN,
         error=_error(evaluation) if evaluation else "",
         words=" ".join(
-            [operator.ref.name.replace("_", " "), *([evaluation.diagnosis.summary] if evaluation else []), processor]
+            [operator.ref.name.replace("_", " "), *([evaluation.diagnosis.summary] if evaluation else []), vendor]
         ).strip(),
     )
 

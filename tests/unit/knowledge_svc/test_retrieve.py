@@ -55,6 +55,30 @@ QUALITY = [
         {"error": "COMPILE_ERROR k.cpp:7: error: inlining failed in call to 'always_inline' '_mm512_add_ps'"},
         "guidance/debug-compile-errors",
     ),
+    (
+        {
+            "error": "RUNTIME_ERROR wrote outside its outputs",
+            "words": "softmax",
+            "operator_class": "reduction pointwise",
+        },
+        "guidance/debug-crashes",
+    ),
+    (
+        {"error": "WRONG_RESULT error above the limit", "words": "layer norm", "operator_class": "reduction pointwise"},
+        "guidance/debug-wrong-tail",
+    ),
+    (
+        {
+            "words": "gelu bias residual cheaper approximations AMD",
+            "operator_class": "pointwise",
+            "bound": Bound.COMPUTE,
+        },
+        "guidance/numerics-exp-erf-tanh",
+    ),
+    (
+        {"words": "layer norm independent accumulators AMD", "operator_class": "reduction", "bound": Bound.LATENCY},
+        "guidance/latency-hiding",
+    ),
     ({"error": "MUTATED_INPUT input 0"}, "guidance/debug-mutated-input"),
     ({"error": "LAUNCH_FAILED undefined symbol ke_launch"}, "constraints/c-abi"),
     ({"error": "OUT_OF_MEMORY bad_alloc"}, "constraints/sandbox"),
