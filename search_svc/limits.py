@@ -5,7 +5,10 @@ from __future__ import annotations
 from search_svc.tree import Tree
 
 ATTEMPTS_MAX = 3
-"""Measurements of one candidate, or of one would-be winner, when the machine is noisy or our side fails."""
+"""Measurements of one candidate when the machine is noisy or our side fails."""
+
+FINAL_ATTEMPTS_MAX = 6
+"""The same for a would-be winner, on whom a whole search rests."""
 
 FINAL_TRIES_MAX = 3
 """Would-be winners re-measured before the search admits that it has none."""

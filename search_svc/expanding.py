@@ -1,0 +1,98 @@
+"""What requests to the synthesizer and its answers mean for the tree (pure)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from search_svc.changes import change_offspring, put, put_node
+from search_svc.tree import Expansion, Node, Offspring, Stage, Tree
+from shared.events import CandidateProduced, CandidateRejected, ExpansionFailed, ExpansionRequested
+
+BARREN_MAX = 3
+"""Expansions of one node in a row without a new kernel, after which the node counts as exhausted."""
+
+EXHAUSTED = "exhausted"
+"""CandidateRejected code: the synthesizer has nothing left to try from this parent."""
+
+
+def expansion_requested(tree: Tree, event: ExpansionRequested) -> Tree:
+    known = tree.expansions.get(event.expansion_id)
+    if known is not None:  # asked again, by a fork
+        return replace(tree, expansions=put(tree.expansions, event.expansion_id, replace(known, request=event)))
+    expansion = Expansion(request=event, open=tuple(range(event.count)))
+    tree = replace(tree, expansions=put(tree.expansions, event.expansion_id, expansion))
+    return change_offspring(tree, event.parent_ids, lambda o: replace(o, expansions=o.expansions + 1, open=o.open + 1))
+
+
+def _answered(
+    tree: Tree, expansion_id: str, indices: tuple[int, ...], *, fresh: int = 0, code: str = "", failed: bool = False
+) -> Tree:
+    """Close ``indices`` of an expansion, and the expansion itself with its last one."""
+    old = tree.expansions[expansion_id]
+    expansion = replace(
+        old,
+        open=tuple(index for index in old.open if index not in indices),
+        fresh=old.fresh + fresh,
+        codes=(*old.codes, code) if code else old.codes,
+    )
+    tree = replace(tree, expansions=put(tree.expansions, expansion_id, expansion))
+    return tree if expansion.open else _expansion_closed(tree, expansion, failed=failed)
+
+
+def _expansion_closed(tree: Tree, expansion: Expansion, *, failed: bool) -> Tree:
+    barren = expansion.fresh == 0
+    # An empty crossing says nothing about either parent alone, a broken endpoint nothing about the space.
+    silent = failed or len(expansion.request.parent_ids) > 1
+
+    def close(offspring: Offspring) -> Offspring:
+        if silent:
+            return replace(offspring, open=offspring.open - 1)
+        row = offspring.barren + 1 if barren else 0
+        spent = offspring.exhausted or EXHAUSTED in expansion.codes or row >= BARREN_MAX
+        return replace(offspring, open=offspring.open - 1, barren=row, exhausted=spent)
+
+    if not failed:
+        tree = replace(tree, barren_row=tree.barren_row + 1 if barren else 0)
+    return change_offspring(tree, expansion.request.parent_ids, close)
+
+
+def candidate_produced(tree: Tree, event: CandidateProduced) -> Tree:
+    expansion = tree.expansions.get(event.expansion_id)
+    if expansion is None or event.index not in expansion.open or event.candidate_id in tree.nodes:
+        return replace(tree, ignored=tree.ignored + 1)
+    tree = replace(tree, failed_expansions_row=0)
+    if event.kernel.kernel_id in tree.kernels:
+        tree = replace(tree, duplicates=tree.duplicates + 1)
+        return _answered(tree, event.expansion_id, (event.index,), code="duplicate")
+    node = Node(
+        candidate_id=event.candidate_id,
+        birth=len(tree.nodes),
+        expansion_id=event.expansion_id,
+        parent_ids=expansion.request.parent_ids,
+        kernel=event.kernel,
+        move=event.move,
+        context=event.context,
+        usage=event.usage,
+        reasons=expansion.request.reasons,
+        stage=Stage.SKIPPED if tree.limit or tree.finished else Stage.PENDING,
+    )
+    tree = replace(put_node(tree, node), kernels=put(tree.kernels, node.kernel.kernel_id, node.candidate_id))
+    tree = change_offspring(tree, node.parent_ids, lambda o: replace(o, children=(*o.children, node.candidate_id)))
+    return _answered(tree, event.expansion_id, (event.index,), fresh=1)
+
+
+def candidate_rejected(tree: Tree, event: CandidateRejected) -> Tree:
+    expansion = tree.expansions.get(event.expansion_id)
+    if expansion is None or event.index not in expansion.open:
+        return replace(tree, ignored=tree.ignored + 1)
+    tree = replace(tree, rejected=tree.rejected + 1, failed_expansions_row=0)
+    return _answered(tree, event.expansion_id, (event.index,), code=event.code)
+
+
+def expansion_failed(tree: Tree, event: ExpansionFailed) -> Tree:
+    expansion = tree.expansions.get(event.expansion_id)
+    if expansion is None or not expansion.open:
+        return replace(tree, ignored=tree.ignored + 1)
+    row = tree.failed_expansions_row + 1
+    tree = replace(tree, failed_expansions_row=row, synthesis_failure=(event.code, event.detail))
+    return _answered(tree, event.expansion_id, expansion.open, code=event.code, failed=True)

@@ -1,0 +1,70 @@
+"""What requests to the evaluator and its verdicts mean for the tree (pure)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from search_svc import limits, policies, scoring
+from search_svc.changes import change_offspring, put, put_node, without
+from search_svc.tree import RETRYABLE, FinalTry, Stage, Tree
+from shared.events import EvaluationCompleted, EvaluationRequested, Purpose, Status
+
+
+def evaluation_requested(tree: Tree, event: EvaluationRequested) -> Tree:
+    again = event.evaluation_id in tree.in_flight  # by a fork
+    tree = replace(tree, in_flight=put(tree.in_flight, event.evaluation_id, event))
+    if again:
+        return tree
+    if event.purpose is Purpose.FINAL:
+        attempt = FinalTry(candidate_id=event.candidate_id, evaluation_id=event.evaluation_id, attempt=event.attempt)
+        earlier = tuple(t for t in tree.finals if t.candidate_id != event.candidate_id)
+        return replace(tree, finals=(*earlier, attempt))
+    tree = replace(tree, charged=tree.charged + (event.attempt == 1))
+    return put_node(tree, replace(tree.nodes[event.candidate_id], attempt=event.attempt))
+
+
+def evaluation_completed(tree: Tree, event: EvaluationCompleted) -> Tree:
+    request = tree.in_flight.get(event.evaluation_id)
+    if request is None:
+        return replace(tree, ignored=tree.ignored + 1)
+    tree = replace(tree, in_flight=without(tree.in_flight, event.evaluation_id))
+    uncounted = event.evaluation.status in RETRYABLE
+    if request.purpose is Purpose.FINAL:
+        again = uncounted and request.attempt < limits.FINAL_ATTEMPTS_MAX
+        return tree if again else _final_verdict(tree, event)
+    again = uncounted and request.attempt < limits.ATTEMPTS_MAX
+    if again and not tree.limit and not tree.finished:
+        return tree
+    return _verdict(tree, event)
+
+
+def _final_verdict(tree: Tree, event: EvaluationCompleted) -> Tree:
+    finals = tuple(
+        replace(t, evaluation=event.evaluation) if t.candidate_id == event.candidate_id else t for t in tree.finals
+    )
+    node = replace(tree.nodes[event.candidate_id], final=event.evaluation)
+    return replace(put_node(tree, node), finals=finals)
+
+
+def _verdict(tree: Tree, event: EvaluationCompleted) -> Tree:
+    old = tree.nodes[event.candidate_id]
+    score = scoring.score_ppm(event.evaluation, tree.search.baseline)
+    node = replace(old, stage=Stage.DONE, evaluation=event.evaluation, score_ppm=score)
+    better = node.passed and (tree.best is None or score > tree.best.score_ppm)
+    lost = event.evaluation.status is Status.INFRASTRUCTURE
+    tree = replace(
+        put_node(tree, node),
+        best_id=node.candidate_id if better else tree.best_id,
+        since_best=0 if better else tree.since_best + 1,
+        infrastructure_row=tree.infrastructure_row + 1 if lost else 0,
+    )
+    if node.passed or node.failed:
+        failed = node.failed
+        tree = change_offspring(tree, node.parent_ids, lambda o: replace(o, failures=o.failures + 1 if failed else 0))
+    return tell(replace(tree, verdicts=(*tree.verdicts, node.candidate_id)), node.candidate_id)
+
+
+def tell(tree: Tree, candidate_id: str) -> Tree:
+    """Let the search's policy learn from a verdict."""
+    policy = policies.build(tree.search.policy, tree.search.policy_parameters)
+    return policy.tell(tree, tree.nodes[candidate_id])
