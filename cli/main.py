@@ -9,6 +9,7 @@ from importlib.metadata import version
 
 import click
 
+from cli import divergence
 from shared.errors import KernelEvolveError, ReplayDivergence, UserError
 
 COMMANDS = ("optimize", "evaluate", "resume", "replay", "explain", "report", "chips", "knowledge")
@@ -56,7 +57,7 @@ def main() -> None:
         click.echo(f"error: {error}", err=True)
         sys.exit(EXIT_USER_ERROR)
     except ReplayDivergence as error:
-        click.echo(f"diverged: {error}", err=True)
+        click.echo(f"diverged: {divergence.describe(error)}", err=True)
         sys.exit(EXIT_DIVERGED)
     except KernelEvolveError as error:
         click.echo(f"failed: {type(error).__name__}: {error}", err=True)
