@@ -30,6 +30,9 @@ _MEMORY = (Bound.MEMORY,)
 IN_PLACE_LIMIT = 1 << 19
 """Elements up to which an operand is better read in place than packed (2 MiB of float32; measured on Zen 4)."""
 
+PAGE = 4096
+"""Rows that lie a multiple of this many bytes apart fall into the same sets of a first-level cache of 8 ways."""
+
 
 def decisions(spec: ContractionSpec, isa: Isa, threads: int, group: str) -> tuple[Decision, ...]:
     """The open choices of a contraction of ``group``.
@@ -91,7 +94,9 @@ def _nearest(values: tuple[Value, ...], wanted: int) -> Value:
 def _packing(spec: ContractionSpec, group: str) -> tuple[Decision, ...]:
     direct_b = spec.window.axes[-1].step == 1 if spec.window else spec.b.col == 1
     b_in_place = _flat(spec) if spec.window else spec.n * spec.k <= IN_PLACE_LIMIT or spec.m <= 32
-    a_in_place = 1 in (spec.a.row, spec.a.col) and (spec.m * spec.k <= IN_PLACE_LIMIT or spec.n <= 64)
+    rows_collide = spec.m > 8 and spec.a.row * spec.dtype.itemsize % PAGE == 0
+    a_small = spec.m * spec.k <= IN_PLACE_LIMIT or spec.n <= 64
+    a_in_place = 1 in (spec.a.row, spec.a.col) and a_small and not rows_collide
     b_default = "no" if direct_b and b_in_place else "yes"
     a_default = "no" if a_in_place else "yes"
     return (
