@@ -13,7 +13,7 @@ from shared.errors import UserError
 FENCE = "+++"
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
 _CODE_FENCE = re.compile(r"^\s*(```|~~~)")
-_EXAMPLE = "see `kernelevolve knowledge list` for documents to copy from"
+_EXAMPLE = "begin with +++, then id, title, concern and summary in TOML, then +++, then Markdown"
 
 
 class Concern(StrEnum):

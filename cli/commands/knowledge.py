@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -9,11 +10,13 @@ from pathlib import Path
 import click
 from rich.console import Console
 from rich.markdown import Markdown
+from rich.markup import escape
 from rich.table import Table
 
-from knowledge_svc import library, settings
+from knowledge_svc import library, recall, settings
 from knowledge_svc.librarian import Librarian
 from shared.events import Bound
+from shared.json_codec import to_plain
 from shared.knowledge import KnowledgeQuery
 
 
@@ -112,3 +115,27 @@ def add(file: Path) -> None:
     folder = settings.from_env(os.environ).user_folder
     assert folder is not None, "from_env always names the user's folder"
     click.echo(f"added {library.add(file, folder)}")
+
+
+@command.command("skills")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per skill.")
+def skills(as_json: bool) -> None:
+    """List what earlier searches have shown about moves: claims, their evidence and what was retracted.
+
+    \b
+    Example:
+      kernelevolve knowledge skills
+    """
+    known = asyncio.run(recall.skills(settings.from_env(os.environ)))
+    if as_json:
+        for skill in known:
+            click.echo(json.dumps(to_plain(skill)))
+        return
+    console = Console()
+    if not known:
+        console.print("no search has shown anything yet")
+    for skill in known:
+        evidence = f"for: {len(skill.evidence_for)}, against: {len(skill.evidence_against)}"
+        console.print(
+            f"[bold]{skill.skill_id}[/bold] {escape(skill.statement)} [dim]({evidence})[/dim]", highlight=False
+        )

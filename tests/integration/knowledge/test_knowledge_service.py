@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_svc import service
+from knowledge_svc import recall, service
 from knowledge_svc.settings import WITH_THE_RUN, Settings, from_env
 from shared import envelopes, topics, wire
 from shared.clock import ManualClock
@@ -97,3 +97,13 @@ def test_settings_come_from_the_environment():
     assert settings.folders == (Path("/one"), Path("/two"))
     assert settings.skills_url == "memory:"
     assert from_env({}).skills_url.startswith("sqlite:")
+
+
+def test_skills_are_recalled_without_the_service_and_asking_creates_nothing(tmp_path: Path):
+    settings = Settings(skills_url=f"sqlite:{tmp_path / 'data' / 'skills.db'}")
+    assert asyncio.run(recall.skills(settings)) == ()
+    assert not (tmp_path / "data").exists()
+    asyncio.run(learn(settings, "s1", 3))
+    assert [skill.revision for skill in asyncio.run(recall.skills(settings))] == [3]
+    with pytest.raises(UserError, match="kept with each run"):
+        asyncio.run(recall.skills(Settings(skills_url=WITH_THE_RUN)))
