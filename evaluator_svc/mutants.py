@@ -53,14 +53,18 @@ def _shifted_back_by_one(y: Array) -> Array:
     return np.roll(y.reshape(-1), -1).reshape(y.shape)
 
 
-def _scaled(y: Array) -> Array:
-    return y * (1 + 1e-3)
+def _scaled(step: float) -> Mutant:
+    return lambda y: y * (1 + step)
 
 
-def _offset(y: Array) -> Array:
-    """A dropped epsilon or bias: a thousandth of the output's deviation (of its size, when it has no deviation)."""
-    spread = float(y.std()) or float(np.abs(y).mean())
-    return y + 1e-3 * spread
+def _offset(step: float) -> Mutant:
+    """A dropped epsilon or bias: a step of the output's deviation, or of a tenth of its size where that is larger."""
+
+    def mutate(y: Array) -> Array:
+        size = float(np.sqrt((y * y).mean()))
+        return y + step * max(float(y.std()), size / 10)
+
+    return mutate
 
 
 def _negated(y: Array) -> Array:
@@ -88,10 +92,8 @@ STANDARD: dict[str, Mutant] = {
     "sign flipped": _negated,
 }
 """For every dtype."""
-FLOATING: dict[str, Mutant] = {
-    "scaled by 1.001": _scaled,
-    "offset by a thousandth of the deviation": _offset,
-}
+STEPS = {DType.F64: 1e-3, DType.F32: 1e-3, DType.F16: 0.05, DType.BF16: 0.4}
+"""Relative size of the small floating mutants: a hundred units in the last place of the 16-bit types."""
 SINGLE: dict[str, Mutant] = {"rounded to float16": _half_precision, "rounded to bfloat16": _bfloat16}
 """For float32 and float64 only: 16-bit operators round there by right."""
 
@@ -102,7 +104,8 @@ def mutants(reference: Reference) -> Iterator[tuple[str, bytes]]:
     truth = widened(reference.declared, dtype).reshape(reference.spec.shape)
     chosen = dict(STANDARD)
     if dtype.floating:
-        chosen |= FLOATING
+        step = STEPS[dtype]
+        chosen |= {f"scaled by {1 + step:g}": _scaled(step), f"offset by {step:g} of its deviation": _offset(step)}
     if dtype in (DType.F32, DType.F64):
         chosen |= SINGLE
     original = reference.declared.tobytes()

@@ -56,10 +56,6 @@ class TrustedChild:
         self._thread.shutdown(wait=False)
         self._stderr.close()
 
-    @property
-    def alive(self) -> bool:
-        return self._process is not None and self._process.poll() is None
-
     async def ask(self, action: str, *, timeout_s: float, **fields: object) -> dict[str, Any]:
         """The child's answer to one request.
 

@@ -169,3 +169,11 @@ def test_sixteen_bit_outputs_are_read_as_such():
     truth = make_reference(TensorSpec(shape=(64,), dtype=DType.BF16), exact, bits, None, [])
     assert judge(truth, bits.tobytes()).passed
     assert not judge(truth, np.roll(bits, 1).tobytes()).passed
+
+
+def test_garbage_of_any_size_is_wrong_without_a_warning():
+    truth = reference(softmax, inputs())
+    for fill in (np.nan, np.inf, 3e38, -3e38):
+        got = np.full(truth.declared.size, fill, dtype=np.float32)
+        assert judge(truth, got.tobytes()).status is Status.WRONG_RESULT
+        assert not within(truth, got.tobytes())

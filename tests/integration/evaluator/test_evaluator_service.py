@@ -1,0 +1,68 @@
+"""The service on a bus: one answer per request, the same answer when the request is delivered again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from evaluator_svc import service
+from evaluator_svc.evaluate import Evaluator
+from shared import envelopes, topics, wire
+from shared.clock import SystemClock
+from shared.errors import ChipError
+from shared.events import EvaluationCompleted, Status
+from shared.runtime import running
+from tests.aio import on_loop
+from tests.integration.evaluator.pipeline import SETTINGS, kernel_source, opened, request_for
+
+pytestmark = [pytest.mark.serial, pytest.mark.timeout(300)]
+
+
+async def answers(ports, count):
+    found = []
+    async with ports.bus.subscribe(topics.FACTS, "test") as facts:
+        while len(found) < count:
+            delivery = await facts.poll(1.0)
+            if delivery is not None:
+                found.append(wire.decode(delivery.record))
+                await facts.commit(delivery)
+    return found
+
+
+@on_loop
+async def test_a_request_delivered_twice_is_evaluated_once_and_answered_with_one_identity():
+    async with opened() as (ports, evaluator):
+        request = await request_for(ports, kernel_source("zeros"))
+        asked = envelopes.envelope(request, cause_id="cause", source="/test", clock=SystemClock())
+        async with running([service.build(ports, SETTINGS, evaluator=evaluator)], ports):
+            for _ in range(2):
+                await ports.bus.publish(topics.evaluation_requests(request.chip), wire.encode(asked))
+            first, second = await answers(ports, 2)
+    assert first.id == second.id
+    assert isinstance(first.event, EvaluationCompleted)
+    assert isinstance(second.event, EvaluationCompleted)
+    assert first.event.evaluation.status is Status.WRONG_RESULT
+    assert [first.event.evaluation.memoised, second.event.evaluation.memoised] == [False, True]
+    assert first.event.kernel_id == request.kernel.kernel_id
+    assert first.partition_key == request.search_id
+
+
+def test_an_unknown_chip_is_refused_with_the_known_ones():
+    with pytest.raises(ChipError, match="unknown chip `abacus`.*cpu-x86_64"):
+        service.toolchain_of("abacus")
+
+
+def test_a_missing_compiler_is_refused_with_how_to_install_it(monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(ChipError, match="install"):
+        service.toolchain_of("cpu-x86_64")
+
+
+@on_loop
+async def test_more_threads_than_cores_is_infrastructure_not_a_bad_kernel():
+    async with opened() as (ports, evaluator):
+        assert isinstance(evaluator, Evaluator)
+        request = await request_for(ports, kernel_source("zeros"))
+        found = await evaluator.evaluate(replace(request, threads=100_000))
+    assert found.status is Status.INFRASTRUCTURE
