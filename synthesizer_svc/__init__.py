@@ -1,1 +1,1 @@
-"""synthesizer_svc."""
+"""synthesizer_svc: writes kernels for expansions, by choosing schedules and, where one is configured, with a model."""
