@@ -16,8 +16,11 @@ from search_svc.tree import Node, Tree
 from shared.events import PPM
 
 Figure = dict[str, Any]
-NODE_PX, LEVEL_PX = 12, 64
-"""Least room for a leaf across and for a generation down; wider trees scroll."""
+NODE_PX, NODE_PX_MIN, PAGE_PX, LEVEL_PX = 12, 4, 1080, 64
+"""Room for a leaf across, shrinking to the least as leaves fill the page, and for a generation down; wider trees
+scroll."""
+MARK_PX = (5, 11)
+"""Smallest and largest mark of a node."""
 HOVER_CHARS_MAX = 160
 
 
@@ -26,14 +29,18 @@ def tree(searched: Tree) -> Figure:
     if not searched.nodes:
         return {}
     places = positions(searched)
+    deepest = max(depth for _, depth in places.values())
+    leaves = max(across for across, _ in places.values()) + 1
+    room = min(float(NODE_PX), max(float(NODE_PX_MIN), PAGE_PX / leaves))
+    mark = min(MARK_PX[1], max(MARK_PX[0], round(room)))
     nodes = list(searched.nodes.values())
     kinds: tuple[tuple[str, Callable[[Node], bool], dict[str, Any]], ...] = (
-        ("passed", lambda n: n.passed, _scale([n for n in nodes if n.passed])),
-        ("failed", lambda n: n.failed, {"symbol": "x", "color": "@bad", "size": 9}),
+        ("passed", lambda n: n.passed, _scale([n for n in nodes if n.passed], mark)),
+        ("failed", lambda n: n.failed, {"symbol": "x", "color": "@bad", "size": mark - 1}),
         (
             "not judged",
             lambda n: not n.passed and not n.failed,
-            {"symbol": "circle-open", "color": "@muted", "size": 9},
+            {"symbol": "circle-open", "color": "@muted", "size": mark - 1},
         ),
     )
     traces = [_edges(searched, places, first=True), _edges(searched, places, first=False)]
@@ -49,13 +56,11 @@ def tree(searched: Tree) -> Figure:
         name = "winner" if searched.winner_id else "best so far"
         place = places[winner.candidate_id]
         traces.append(_points(name, [(place, _hover(winner), winner.candidate_id)], marker))
-    deepest = max(depth for _, depth in places.values())
-    leaves = max(across for across, _ in places.values()) + 1
     layout = {
         "xaxis": {"visible": False, "range": [-0.7, leaves - 0.3]},
         "yaxis": {"visible": False, "range": [deepest + 0.6, -0.6]},
         "height": max(300, min(900, 120 + LEVEL_PX * (deepest + 1))),
-        "meta": {"min_width": round(NODE_PX * leaves) + 80},
+        "meta": {"min_width": round(room * leaves) + 80},
         "hovermode": "closest",
     }
     return {"data": [t for t in traces if t["x"]], "layout": layout}
@@ -116,12 +121,12 @@ def _curve(searched: Tree, verdicts: Sequence[tuple[float, Node]], unit: str) ->
     }
 
 
-def _scale(passed: Sequence[Node]) -> dict[str, Any]:
+def _scale(passed: Sequence[Node], mark: int) -> dict[str, Any]:
     scores = [node.score_ppm / PPM for node in passed]
     return {
         "color": scores,
         "colorscale": "Viridis",
-        "size": 11,
+        "size": mark,
         "line": {"color": "@muted", "width": 1},
         "colorbar": {"title": {"text": "speedup", "side": "right"}, "thickness": 12, "len": 0.8, "ticksuffix": "×"},
     }
