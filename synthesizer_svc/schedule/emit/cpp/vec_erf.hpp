@@ -1,6 +1,7 @@
 // The error function and its complement.
 #pragma once
 #include "vec_exp.hpp"
+#include "vec_table.hpp"
 
 // erf(x) for |x| < 1: x + x P(x^2), P to 1.4e-9 of erf(x).
 KE_INLINE vf ke_erf_small(vf x) {
@@ -15,6 +16,9 @@ KE_INLINE vf ke_erf_small(vf x) {
 }
 // Beyond: 1 - exp(Q(|x|)) with Q fitted to log(erfc) on [0.98, 3.95], to 1.2e-9 of erf. From 4 on erf rounds to 1.
 KE_INLINE vf ke_erf(vf x) {
+#if KE_VECTOR_BITS == 512
+  return ke_erf_by_table(x);
+#else
   vf a = ke_min_raw(ke_set1(4.0f), ke_abs(x));
   vf q = ke_fma(a, 0x1.8c0348p-13f, ke_set1(-0x1.859d2p-9f));
   q = ke_fma(a, q, 0x1.6779bep-6f);
@@ -25,6 +29,7 @@ KE_INLINE vf ke_erf(vf x) {
   KeExpParts e = ke_exp_parts(q);
   vf large = 1.0f - ke_scale(1.0f + e.tail, e.n);
   return ke_select(a < 1.0f, ke_erf_small(x), ke_copysign(large, x));
+#endif
 }
 KE_UNARY_COMPANIONS(ke_erf, std::erf(x))
 
