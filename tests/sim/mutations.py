@@ -56,7 +56,6 @@ class NoUniqueEvents:
 
     def __init__(self, inner: Journal) -> None:
         self._inner = inner
-        self._position = 0
 
     async def append(self, stream: str, entry: JournalEntry) -> None:
         seen = [old.event_id async for old in self._inner.read(stream)]
