@@ -21,7 +21,7 @@ from synthesizer_svc.schedule.emit.cpp.contraction_blocked import emit_blocked
 from synthesizer_svc.schedule.emit.cpp.contraction_dot import emit_dot
 from synthesizer_svc.schedule.emit.cpp.contraction_plan import settle
 from synthesizer_svc.schedule.emit.cpp.contraction_spec import ContractionSpec, Epilogue, Prologue
-from synthesizer_svc.schedule.emit.cpp.contraction_tiles import default_tile, tiles
+from synthesizer_svc.schedule.emit.cpp.contraction_tiles import default_tile, tiles, window_rows_fill_vectors
 from synthesizer_svc.schedule.schedule import Decision, Value
 
 _COMPUTE = (Bound.COMPUTE,)
@@ -44,7 +44,7 @@ def decisions(spec: ContractionSpec, isa: Isa, threads: int, group: str) -> tupl
         _algorithm(spec, group),
         _tile(spec, isa, group),
         *_blocks(spec, group),
-        *_packing(spec, group),
+        *_packing(spec, isa, group),
         _decide(group, "unroll", (1, 2, 4, 8), 4, _COMPUTE, "steps of K per loop turn: loop cost against code size"),
         _decide(group, "prefetch", (0, 8, 16, 32), 0, _MEMORY, "steps of K fetched ahead: latency against load slots"),
         _parallel(spec, threads, group),
@@ -91,9 +91,11 @@ def _nearest(values: tuple[Value, ...], wanted: int) -> Value:
     return min(values, key=lambda v: (abs(int(v) - wanted), int(v)))
 
 
-def _packing(spec: ContractionSpec, group: str) -> tuple[Decision, ...]:
+def _packing(spec: ContractionSpec, isa: Isa, group: str) -> tuple[Decision, ...]:
     direct_b = spec.window.axes[-1].step == 1 if spec.window else spec.b.col == 1
-    b_in_place = _flat(spec) if spec.window else spec.n * spec.k <= IN_PLACE_LIMIT or spec.m <= 32
+    b_in_place = (
+        window_rows_fill_vectors(spec, isa) if spec.window else spec.n * spec.k <= IN_PLACE_LIMIT or spec.m <= 32
+    )
     rows_collide = spec.m > 8 and spec.a.row * spec.dtype.itemsize % PAGE == 0
     a_small = spec.m * spec.k <= IN_PLACE_LIMIT or spec.n <= 64
     a_in_place = 1 in (spec.a.row, spec.a.col) and a_small and not rows_collide
@@ -110,11 +112,6 @@ def _packing(spec: ContractionSpec, group: str) -> tuple[Decision, ...]:
             "copying B costs once; packed reads are in order",
         ),
     )
-
-
-def _flat(spec: ContractionSpec) -> bool:
-    """Output positions of the innermost axis fill vectors well enough to be read in place."""
-    return spec.window is not None and (len(spec.window.axes) == 1 or spec.window.axes[-1].out >= 48)
 
 
 def _parallel(spec: ContractionSpec, threads: int, group: str) -> Decision:

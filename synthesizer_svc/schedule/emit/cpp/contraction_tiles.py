@@ -35,14 +35,24 @@ def tiles(spec: ContractionSpec, isa: Isa) -> tuple[str, ...]:
     return tuple(f"{r}x{v * width}" for r, v in sorted(shapes, key=lambda s: (s[1], s[0])))
 
 
+def window_rows_fill_vectors(spec: ContractionSpec, isa: Isa) -> bool:
+    """The innermost output positions are neighbours, and reading each row of them in place wastes few lanes."""
+    if spec.window is None or spec.window.axes[-1].step != 1:
+        return False
+    out, width = spec.window.axes[-1].out, lanes(spec, isa)
+    return len(spec.window.axes) == 1 or out >= 0.85 * (-(-out // width) * width)
+
+
 def default_tile(spec: ContractionSpec, isa: Isa) -> str:
     """The tile whose tiles cover M by N with the least waste, weighted by the loads it needs per multiply-add."""
     width = lanes(spec, isa)
+    in_place = spec.window is not None and window_rows_fill_vectors(spec, isa)
+    sweep = spec.window.axes[-1].out if spec.window is not None and in_place else spec.n
 
     def cost(tile: str) -> tuple[float, str]:
         rows, columns = (int(part) for part in tile.split("x"))
         vectors = columns // width
-        return (_covering(spec.m, rows, spec.n, vectors, width), tile)
+        return (_covering(spec.m, rows, sweep, vectors, width), tile)
 
     return min(tiles(spec, isa), key=cost)
 
