@@ -6,6 +6,7 @@ its output varies with every input, and its reference repeats bit for bit.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -44,7 +45,7 @@ async def admit(oracle: Oracle, suite: Suite, *, where: str) -> Admission:
             raise OperatorError("its output is not finite on its own inputs", where=where)
     _refuse_constant(suite, where)
     await _refuse_blind(oracle, suite, where)
-    killed = refuse_weak(suite.cases, where)
+    killed = await asyncio.to_thread(refuse_weak, suite.cases, where)
     return Admission(killed=killed, cases=len(suite.cases), skipped=suite.skipped)
 
 
@@ -60,9 +61,8 @@ def refuse_weak(cases: Sequence[Case], where: str) -> int:
         for output, reference in enumerate(case.references):
             if not judge(reference, reference.declared.tobytes()).passed:
                 raise OperatorError(f"output {output} of its own reference does not pass its check", where=where)
-            for name, data in mutants(reference):
-                if (output, name) in killed:
-                    continue
+            dead = {name for at, name in killed if at == output}
+            for name, data in mutants(reference, without=dead):
                 if judge(reference, data).passed:
                     alive[output, name] = None
                 else:

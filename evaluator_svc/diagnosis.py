@@ -49,6 +49,12 @@ def _classify(floors: Floors, measured_ns: float, profile: Profile) -> tuple[Bou
         )
     if measured_ns < OVERHEAD_NS:
         return Bound.LAUNCH, "overhead-bound: a call is so short that its start shows; drop threads and setup"
+    called = [name for loop in profile.loops for name in loop.calls]
+    if called:
+        return Bound.COMPUTE, (
+            f"compute-bound: a hot loop calls {called[0]}, which saves and restores registers each time; inline an "
+            "approximation"
+        )
     spilled = sum(loop.spills for loop in profile.loops)
     if spilled:
         return Bound.LATENCY, f"register spills ({spilled}) in hot loops; unroll less or use a smaller tile"
@@ -105,6 +111,7 @@ def _loops(profile: Profile) -> list[Entry]:
         _entry("vector_ratio", f"{_packed(profile.loops):.2f}"),
         _entry("vector_bits", widest),
         _entry("spills", sum(loop.spills for loop in profile.loops)),
+        _entry("calls", ", ".join(dict.fromkeys(name for loop in profile.loops for name in loop.calls)) or "none"),
     ]
 
 

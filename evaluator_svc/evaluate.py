@@ -117,6 +117,8 @@ class Evaluator:
             final = job.request.purpose is Purpose.FINAL
             subject = Subject(library=built.path, suite=suite, bench=job.bench, baselines=baselines, final=final)
             made, physics = await self._measurer.measure(subject, job.watch)
+            with job.watch.span("timing"):
+                await stack.aclose()
         if made.status is not Status.PASSED:
             return Evaluation(status=made.status, evidence=made.evidence, timings=made.timings, sandbox=level)
         done = await self._passed(job, suite, made, physics)

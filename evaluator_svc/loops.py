@@ -30,6 +30,8 @@ class LoopFacts:
     scalar: int
     spills: int
     vector_bits: int
+    calls: tuple[str, ...] = ()
+    """Functions called in the loop; their callers save registers, which is not counted as spilling."""
 
     @property
     def floating(self) -> int:
@@ -63,12 +65,15 @@ def _spans(lines: list[str]) -> Iterator[tuple[int, int]]:
 
 def _facts(lines: list[str], first: int, last: int) -> LoopFacts:
     body, packed, scalar, spills, bits = [], 0, 0, 0, 0
+    calls: list[str] = []
     for line in lines[first + 1 : last + 1]:
         found = _INSTRUCTION.match(line.split("#")[0])
         if not found:
             continue
         name, operands = found.group(1), found.group(2)
-        if not name.startswith("j"):
+        if name.startswith("call"):
+            calls.append(operands.strip().removesuffix("@PLT"))
+        elif not name.startswith("j"):
             body.append(f"{name} {operands.strip()}".strip())
         if _PACKED.match(name):
             moves = name.lstrip("v").startswith("mov")
@@ -82,6 +87,7 @@ def _facts(lines: list[str], first: int, last: int) -> LoopFacts:
         instructions=tuple(body),
         packed=packed,
         scalar=scalar,
-        spills=spills,
+        spills=0 if calls else spills,
         vector_bits=bits,
+        calls=tuple(dict.fromkeys(calls)),
     )

@@ -24,6 +24,8 @@ from shared.events import Entry, Status
 
 CANDIDATE = "candidate"
 CALLS_MAX = 4096
+BASELINE_BLOCK_S = 120.0
+"""For one block of a baseline; beyond it the baseline's process counts as lost."""
 HOPELESS = 3.0
 """A candidate this many times slower than every baseline cannot win, however noisy the moment."""
 
@@ -150,10 +152,10 @@ class Contest:
 
     async def _call(self, name: str, calls: int, *, block: bool = False) -> float | None:
         """Elapsed ns of ``calls`` calls by the controller's clock; None after the candidate failed."""
-        timeout_s = self._call_s * max(1, calls // 8)
         if name != CANDIDATE:
-            return await self._baselines.run(name, calls, timeout_s=timeout_s)
-        ran = await self._runner.run(calls, 0, timeout_s)
+            return await self._baselines.run(name, calls, timeout_s=BASELINE_BLOCK_S)
+        # Blocks are sized to milliseconds, or to one call: the limit of one call serves both.
+        ran = await self._runner.run(calls, 0, self._call_s)
         if isinstance(ran, RunFailure):
             self._fail(Verdict(status=ran.status, evidence=ran.evidence))
             return None

@@ -17,8 +17,10 @@ def floors(memory=0.0, compute=0.0):
     return Floors(memory_ns=memory, compute_ns=compute, level="L3")
 
 
-def loop(packed=8, scalar=0, spills=0):
-    return LoopFacts(label=".L3", instructions=("nop",), packed=packed, scalar=scalar, spills=spills, vector_bits=512)
+def loop(packed=8, scalar=0, spills=0, calls=()):
+    return LoopFacts(
+        label=".L3", instructions=("nop",), packed=packed, scalar=scalar, spills=spills, vector_bits=512, calls=calls
+    )
 
 
 CASES = [
@@ -26,6 +28,7 @@ CASES = [
     ("near the peak rate", floors(memory=10_000, compute=80_000), 100_000, UNKNOWN, Bound.COMPUTE),
     ("a very short call", floors(memory=100), 5_000, UNKNOWN, Bound.LAUNCH),
     ("spills", floors(memory=10_000), 100_000, Profile(loops=(loop(spills=4),)), Bound.LATENCY),
+    ("a call in the loop", floors(memory=10_000), 100_000, Profile(loops=(loop(calls=("erff",)),)), Bound.COMPUTE),
     ("scalar code", floors(memory=10_000), 100_000, Profile(loops=(loop(packed=1, scalar=9),)), Bound.COMPUTE),
     (
         "waiting for results",
@@ -86,6 +89,13 @@ def test_innermost_loops_are_cut_out_with_their_facts():
     assert (vector.label, vector.packed, vector.scalar, vector.spills, vector.vector_bits) == (".L3", 2, 0, 1, 512)
     assert (scalar.label, scalar.packed, scalar.scalar) == (".L5", 0, 1)
     assert not any(text.startswith("j") for text in vector.instructions)
+
+
+def test_registers_saved_around_a_call_are_no_spills():
+    text = ASSEMBLY.replace(
+        "        addq    $64, %rcx\n", "        call    _ZGVeN16v_erff@PLT\n        addq    $64, %rcx\n"
+    )
+    assert (innermost(text)[0].calls, innermost(text)[0].spills) == (("_ZGVeN16v_erff",), 0)
 
 
 def test_a_report_without_figures_is_no_throughput():
