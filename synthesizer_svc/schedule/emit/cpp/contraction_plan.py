@@ -126,6 +126,12 @@ def _ceil_to(value: int, step: int) -> int:
     return -(-value // step) * step
 
 
+def _even_part(extent: int, limit: int) -> int:
+    """``extent`` in as few parts of at most ``limit`` as possible, all about equal: the size of one part."""
+    parts = -(-extent // limit)
+    return min(_ceil_to(-(-extent // parts), 8), extent, limit)
+
+
 def settle(
     spec: ContractionSpec,
     choices: Mapping[str, Value],
@@ -144,7 +150,7 @@ def settle(
     mr, nr = (int(part) for part in str(choices["tile"]).split("x"))
     width = lanes(spec, isa)
     pack_b = choices["pack_b"] == "yes" or (prologue_b is not None and spec.window is None)
-    kc = spec.k if spec.window is not None and not pack_b else min(int(choices["kc"]), spec.k)
+    kc = spec.k if spec.window is not None and not pack_b else _even_part(spec.k, int(choices["kc"]))
     inner = spec.window.axes[-1].out if spec.window and not pack_b else spec.n
     parallel = str(choices["parallel"]) if threads > 1 else "none"
     nc = min(_ceil_to(int(choices["nc"]), nr), _ceil_to(inner, nr))
