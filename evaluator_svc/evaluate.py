@@ -84,12 +84,12 @@ class Evaluator:
         watch = Stopwatch()
         try:
             async with self._benches.use(*await self._place(request.operator, request.threads)) as bench:
-                source = (await self._ports.store.blobs.get(request.kernel.source_hash)).decode()
+                source = await self._text(request.kernel.source_hash)
                 job = _Job(request=request, source=source, bench=bench, watch=watch)
                 if request.purpose is Purpose.SEARCH:
                     bench.start_baselines()
                 evaluation = await self._stages(job)
-        except (Retryable, Fatal, OSError, KeyError, OperatorError) as error:
+        except (Retryable, Fatal, OSError, OperatorError) as error:
             evidence = (_entry("reason", f"{type(error).__name__}: {error}"),)
             evaluation = Evaluation(status=Status.INFRASTRUCTURE, evidence=evidence)
         evaluation = replace(evaluation, stages=watch.stages(), environment=self._environment(request))
@@ -177,13 +177,19 @@ class Evaluator:
         """Operator, its text, threads and cores. The last cores, because interrupts and this process favour the first.
 
         Raises:
-            Fatal: more threads are asked for than this worker has cores.
-            KeyError: the operator's text is not in the store.
+            Fatal: more threads are asked for than this worker has cores, or the operator's text is not in the store.
         """
         if threads > len(self._cpus):
             raise Fatal(f"{threads} threads asked for, this worker has {len(self._cpus)} cores")
-        source = (await self._ports.store.blobs.get(operator.source_hash)).decode()
+        source = await self._text(operator.source_hash)
         return operator, source, threads, self._cpus[-threads:]
+
+    async def _text(self, digest: str) -> str:
+        """A stored text. Bytes that are no UTF-8 become replacement characters, which the compiler refuses."""
+        try:
+            return (await self._ports.store.blobs.get(digest)).decode("utf-8", "replace")
+        except KeyError as error:
+            raise Fatal(f"the store has no blob {digest}") from error
 
     async def _log(self, text: str) -> str:
         return await self._ports.store.blobs.put(text.encode()) if text else ""

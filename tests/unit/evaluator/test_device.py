@@ -1,0 +1,64 @@
+"""Two programs on one machine, or two workers with one lease store, do not time at once."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from evaluator_svc.device import Device
+from shared.adapters import open_cache
+from shared.clock import SystemClock
+from shared.errors import Retryable
+from tests.aio import on_loop
+
+
+def device(leases, lock: Path, owner: str, wait_s: float = 30.0) -> Device:
+    return Device(leases, lock, owner=owner, lease_s=60.0, wait_s=wait_s)
+
+
+async def both_inside(first: Device, second: Device) -> bool:
+    """Whether ``second`` gets in while ``first`` is inside; afterwards it must."""
+    entered = asyncio.Event()
+
+    async def enter() -> None:
+        async with second.exclusive():
+            entered.set()
+
+    async with first.exclusive() as token:
+        waiting = asyncio.create_task(enter())
+        for _ in range(50):
+            await asyncio.sleep(0)
+        together = entered.is_set()
+        assert await first.held(token)
+    await waiting
+    assert entered.is_set()
+    return together
+
+
+@on_loop
+async def test_programs_with_leases_of_their_own_take_turns_by_the_lock_file(tmp_path: Path):
+    async with open_cache("memory:", SystemClock()) as one, open_cache("memory:", SystemClock()) as other:
+        lock = tmp_path / "device.lock"
+        assert not await both_inside(device(one.leases, lock, "a"), device(other.leases, lock, "b"))
+
+
+@on_loop
+async def test_workers_with_one_lease_store_take_turns_by_the_lease(tmp_path: Path):
+    async with open_cache("memory:", SystemClock()) as shared:
+        first, second = (device(shared.leases, tmp_path / f"{name}.lock", name) for name in ("a", "b"))
+        assert not await both_inside(first, second)
+
+
+@on_loop
+async def test_waiting_in_vain_is_retryable(tmp_path: Path):
+    async with open_cache("memory:", SystemClock()) as shared:
+        first = device(shared.leases, tmp_path / "a.lock", "a")
+        second = device(shared.leases, tmp_path / "b.lock", "b", wait_s=0.05)
+        async with first.exclusive():
+            with pytest.raises(Retryable, match="not free"):
+                async with second.exclusive():
+                    raise AssertionError("both inside")
+        async with second.exclusive():
+            pass
