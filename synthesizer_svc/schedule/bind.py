@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from synthesizer_svc.schedule import index as ix
 from synthesizer_svc.schedule.index import Axis, Index
@@ -47,11 +48,11 @@ def unify(producer: Index, consumer: Index, numel: int, new_axis: NewAxis) -> Bi
     if left is None or right is None:
         return None
     cuts = sorted({s for s, _ in left} | {s for s, _ in right} | {numel})
-    if any(high % low for low, high in zip(cuts, cuts[1:], strict=False)):
+    if any(high % low for low, high in pairwise(cuts)):
         return None
     whole = {(s, a.extent): a for s, a in left}
     pieces: list[tuple[int, Axis]] = []
-    for low, high in zip(cuts, cuts[1:], strict=False):
+    for low, high in pairwise(cuts):
         pieces.append((low, whole.get((low, high // low)) or new_axis(high // low)))
     return Binding(producer=_substitution(left, pieces), consumer=_substitution(right, pieces))
 

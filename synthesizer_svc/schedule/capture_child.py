@@ -79,9 +79,11 @@ MORE_DECOMPOSITIONS = (
     "frac", "hypot", "softshrink", "hardshrink", "threshold", "celu", "rrelu", "glu", "nan_to_num", "trace", "triu",
     "tril", "stack", "std", "std_mean", "var_mean", "linspace", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle",
     "split", "unbind", "narrow", "movedim", "eye", "rsub", "sinc", "special_entr", "special_log_ndtr", "masked_fill",
-    "elu", "hardtanh", "leaky_relu", "_fused_rms_norm", "rms_norm", "linalg_vector_norm", "aminmax", "isneginf", "isposinf",
-    "unfold", "unfold_copy", "kl_div", "margin_ranking_loss", "square", "count_nonzero", "where", "new_zeros", "zeros_like",
-    "ones_like", "full_like", "new_full", "new_ones",
+    "elu", "hardtanh", "leaky_relu", "_fused_rms_norm", "rms_norm", "linalg_vector_norm", "aminmax",
+    "isneginf", "isposinf",
+    "unfold", "unfold_copy", "kl_div", "margin_ranking_loss", "square", "count_nonzero", "where",
+    "new_zeros", "zeros_like", "ones_like",
+    "full_like", "new_full", "new_ones",
 )  # fmt: skip
 KEPT_WHOLE = ("linalg_vector_norm", "elu", "leaky_relu", "hardtanh")  # lowered directly
 
@@ -90,7 +92,7 @@ def signature_inputs(
     program: Any, inputs: list[Any], model: torch.nn.Module
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Kernel inputs in ABI order, and constants (Python scalars) by placeholder name."""
-    flat = [leaf for leaf in torch.utils._pytree.tree_leaves(inputs)]  # noqa: SLF001, C416  the order torch.export uses
+    flat = torch.utils._pytree.tree_leaves(inputs)  # noqa: SLF001  the order torch.export uses
     by_target: dict[str, str] = {}
     tensors: list[dict[str, Any]] = []
     constants: dict[str, Any] = {}
@@ -177,7 +179,7 @@ def encode_graph(program: Any, inputs: list[Any], model: torch.nn.Module) -> dic
     for node in program.graph.nodes:
         if node.op == "call_function" and node.target is operator.getitem:
             getitems[node.name] = (node.args[0].name, node.args[1])
-        elif node.op == "call_function":
+        elif node.op == "call_function" and "val" in node.meta:  # checks made at capture have no value
             calls.append(encode_call(node, constants, getitems))
         elif node.op == "output":
             outputs = [encode(value, constants, getitems, "output") for value in node.args[0]]

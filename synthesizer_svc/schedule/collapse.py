@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import pairwise
 
 from synthesizer_svc.schedule import expr as ex
 from synthesizer_svc.schedule import index as ix
@@ -31,7 +32,7 @@ def _pairs(outer: tuple[Axis, ...], stages: tuple[Stage, ...]) -> Iterable[tuple
     """Adjacent axes that are adjacent, or both absent, in every loop nest."""
     nests = [outer, *(s.inner for s in stages)]
     for nest in nests:
-        for a, b in zip(nest, nest[1:], strict=False):
+        for a, b in pairwise(nest):
             if all((a not in n and b not in n) or _adjacent(n, a, b) for n in nests):
                 yield a, b
 
@@ -70,10 +71,16 @@ def _rewritten(stage: Stage, axes: dict[Axis, Index], inner: tuple[Axis, ...]) -
         stage,
         inner=inner,
         exprs=tuple(inside(e) for e in stage.exprs),
-        writes=tuple(None if w is None else Write(buffer=w.buffer, offset=w.offset.substitute(axes, inside)) for w in stage.writes),
+        writes=tuple(
+            None if w is None else Write(buffer=w.buffer, offset=w.offset.substitute(axes, inside))
+            for w in stage.writes
+        ),
     )
 
 
 def _without_ones(outer: tuple[Axis, ...], stages: tuple[Stage, ...]) -> tuple[tuple[Axis, ...], tuple[Stage, ...]]:
-    keep = lambda nest: tuple(a for a in nest if a.extent != 1)  # noqa: E731
-    return keep(outer), tuple(replace(s, inner=keep(s.inner)) for s in stages)
+    return _looped(outer), tuple(replace(s, inner=_looped(s.inner)) for s in stages)
+
+
+def _looped(nest: tuple[Axis, ...]) -> tuple[Axis, ...]:
+    return tuple(a for a in nest if a.extent != 1)

@@ -63,10 +63,16 @@ class Fuser:
         for place, cluster in enumerate(self.clusters):
             first = cluster.nodes[0]
             same = [a.extent for a in first.axes] == [a.extent for a in node.axes]
-            same = same and [a.extent for a in first.inner] == [a.extent for a in node.inner] and first.kind == node.kind
+            same = (
+                same and [a.extent for a in first.inner] == [a.extent for a in node.inner] and first.kind == node.kind
+            )
             if not same or node.contraction or first.contraction:
                 continue
-            renamed = {a: ix.of(b) for a, b in zip((*node.axes, *node.inner), (*first.axes, *first.inner), strict=True) if a != b}
+            renamed = {
+                a: ix.of(b)
+                for a, b in zip((*node.axes, *node.inner), (*first.axes, *first.inner), strict=True)
+                if a != b
+            }
             candidate = node.rewritten(renamed)
             mine = set(ex.loads(*candidate.exprs))
             if reads & {_buffer(load) for load in ex.loads(*first.exprs)} and mine & set(ex.loads(*first.exprs)):
@@ -101,13 +107,15 @@ def join(cluster: Cluster, node: Node, builder: Builder) -> Cluster | None:
     return _admitted(cluster, node, builder)
 
 
-def _mismatch(cluster: Cluster, node: Node, buffer: str, place: int, shape: tuple[int, ...]) -> tuple[Index, Index] | None:
+def _mismatch(
+    cluster: Cluster, node: Node, buffer: str, place: int, shape: tuple[int, ...]
+) -> tuple[Index, Index] | None:
     """Where the producer writes and the node first reads something else."""
     strides = ix.contiguous(shape)
     written = ix.linear(cluster.nodes[place].where, strides)
     for load in ex.loads(*node.exprs):
         if _buffer(load) == buffer:
-            read = ix.linear(load.attr[1], strides)  # type: ignore[index]
+            read = ix.linear(load.attr[1], strides)
             if read != written:
                 return written, read
     return None
@@ -140,4 +148,5 @@ def inner_axes(node: Node, outer: tuple[Axis, ...]) -> tuple[Axis, ...]:
 
 
 def _buffer(load: Expr) -> str:
-    return load.attr[0]  # type: ignore[index,no-any-return]
+    buffer: str = load.attr[0]
+    return buffer

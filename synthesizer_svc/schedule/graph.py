@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from shared.dtypes import DType
 from shared.errors import KernelEvolveError
 
-Argument = "None | bool | int | float | str | DType | Ref | tuple[Argument, ...]"
-
 
 class Unsupported(KernelEvolveError):
     """The operator cannot be captured or lowered. ``node`` names the ATen call (or the stage), ``why`` the reason."""
@@ -45,7 +43,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One ATen call. ``arguments`` are named by the schema, defaults filled in. ``outputs`` has None for non-tensors."""
+    """One ATen call. ``arguments`` are named by the schema, defaults included; ``outputs`` has None for non-tensors."""
 
     name: str
     op: str

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import Any
 
 from shared.dtypes import DType
 from synthesizer_svc.schedule import expr as ex
@@ -31,7 +32,9 @@ def compute_type(dtype: DType) -> DType:
 class Lazy:
     """A tensor of ``shape`` and ``dtype`` whose elements are expressions of type ``compute_type(dtype)``."""
 
-    def __init__(self, shape: tuple[int, ...], dtype: DType, at: Callable[[Indices], Expr], *, plain: bool = False) -> None:
+    def __init__(
+        self, shape: tuple[int, ...], dtype: DType, at: Callable[[Indices], Expr], *, plain: bool = False
+    ) -> None:
         self.shape, self.dtype, self.plain = shape, dtype, plain
         self._at = at
         self._seen: dict[Indices, Expr] = {}
@@ -83,13 +86,16 @@ class Node:
     def rewritten(self, axes: dict[Axis, Index]) -> Node:
         """The node with its axes split or renamed; new axes take the place of old ones."""
         memo: dict[Expr, Expr] = {}
-        same = lambda e: ex.rewrite(e, axes, memo=memo)  # noqa: E731
+
+        def same(e: Any) -> Expr:
+            return ex.rewrite(e, axes, memo=memo)
+
         return replace(
             self,
             axes=_replaced(self.axes, axes),
             inner=_replaced(self.inner, axes),
             exprs=tuple(same(e) for e in self.exprs),
-            where=tuple(w.substitute(axes, lambda e: same(e)) for w in self.where),  # type: ignore[arg-type]
+            where=tuple(w.substitute(axes, same) for w in self.where),
         )
 
 
@@ -116,8 +122,12 @@ class Builder:
         self._axes += 1
         return Axis(f"a{self._axes}", extent)
 
-    def buffer(self, name: str, shape: tuple[int, ...], dtype: DType, kind: str, strides: tuple[int, ...] | None = None) -> None:
-        self.buffers[name] = Buffer(name=name, shape=shape, dtype=dtype, strides=strides or ix.contiguous(shape), kind=kind)
+    def buffer(
+        self, name: str, shape: tuple[int, ...], dtype: DType, kind: str, strides: tuple[int, ...] | None = None
+    ) -> None:
+        self.buffers[name] = Buffer(
+            name=name, shape=shape, dtype=dtype, strides=strides or ix.contiguous(shape), kind=kind
+        )
 
     def read(self, name: str, component: int = 0) -> Lazy:
         """A lazy view of a buffer."""
@@ -125,9 +135,12 @@ class Builder:
         dtype = compute_type(buffer.dtype)
         return Lazy(buffer.shape, buffer.dtype, lambda idx: ex.load(name, idx, dtype, component), plain=True)
 
-    def reduce(self, op: str, x: Lazy, dims: tuple[int, ...], dtype: DType, *, contraction: bool = False) -> tuple[Lazy, ...]:
+    def reduce(
+        self, op: str, x: Lazy, dims: tuple[int, ...], dtype: DType, *, contraction: bool = False
+    ) -> tuple[Lazy, ...]:
         """Reduce ``dims`` away. One lazy result per component of ``op`` (moments: mean and sum of squared deviations;
-        softstats: maximum and sum of exponentials)."""
+        softstats: maximum and sum of exponentials).
+        """
         axes = tuple(self.axis(extent) for extent in x.shape)
         indices = tuple(ix.of(a) for a in axes)
         kept = tuple(d for d in range(len(x.shape)) if d not in dims)
@@ -141,9 +154,16 @@ class Builder:
         for buffer in buffers:
             self.buffer(buffer, shape, dtype, "temp")
         node = Node(
-            name=name, kind="reduce", op=op, axes=_looped(axes[d] for d in kept), inner=_looped(axes[d] for d in dims),
-            exprs=tuple(exprs), where=tuple(indices[d] for d in kept), buffers=buffers, contraction=contraction,
-        )  # fmt: skip
+            name=name,
+            kind="reduce",
+            op=op,
+            axes=_looped(axes[d] for d in kept),
+            inner=_looped(axes[d] for d in dims),
+            exprs=tuple(exprs),
+            where=tuple(indices[d] for d in kept),
+            buffers=buffers,
+            contraction=contraction,
+        )
         self.nodes.append(split_axes(node, self))
         return tuple(self.read(buffer) for buffer in buffers)
 
@@ -154,9 +174,15 @@ class Builder:
         name = f"{op}{len(self.nodes)}"
         self.buffer(name, x.shape, dtype, "temp")
         node = Node(
-            name=name, kind="scan", op=op, axes=_looped(a for d, a in enumerate(axes) if d != dim), inner=_looped((axes[dim],)),
-            exprs=(x.at(indices),), where=indices, buffers=(name,),
-        )  # fmt: skip
+            name=name,
+            kind="scan",
+            op=op,
+            axes=_looped(a for d, a in enumerate(axes) if d != dim),
+            inner=_looped((axes[dim],)),
+            exprs=(x.at(indices),),
+            where=indices,
+            buffers=(name,),
+        )
         self.nodes.append(node)
         return self.read(name)
 
@@ -166,9 +192,15 @@ class Builder:
         indices = tuple(ix.of(a) for a in axes)
         where = tuple(i + o for i, o in zip(indices, offsets or (0,) * len(axes), strict=True))
         node = Node(
-            name=f"store{len(self.nodes)}", kind="store", op="store", axes=_looped(axes), inner=(), exprs=(x.at(indices),),
-            where=where, buffers=(buffer,),
-        )  # fmt: skip
+            name=f"store{len(self.nodes)}",
+            kind="store",
+            op="store",
+            axes=_looped(axes),
+            inner=(),
+            exprs=(x.at(indices),),
+            where=where,
+            buffers=(buffer,),
+        )
         self.nodes.append(split_axes(node, self))
 
     def realise(self, x: Lazy) -> Lazy:

@@ -13,7 +13,7 @@ from synthesizer_svc.schedule.fuse import Cluster, fuse, inner_axes
 from synthesizer_svc.schedule.graph import Graph, Unsupported
 from synthesizer_svc.schedule.index import Axis
 from synthesizer_svc.schedule.ir import Group, Plan, Stage, Write
-from synthesizer_svc.schedule.lazy import Builder, Buffer, Node, compute_type
+from synthesizer_svc.schedule.lazy import Buffer, Builder, Node, compute_type
 from synthesizer_svc.schedule.lower import lower_graph
 
 MAX_DIMS = 8
@@ -45,7 +45,7 @@ def build(graph: Graph) -> Plan:
 
 
 def _is_read(buffer: Buffer, groups: tuple[Group, ...]) -> bool:
-    return any(load.attr[0] == buffer.name for g in groups for load in g.loads())  # type: ignore[index]
+    return any(load.attr[0] == buffer.name for g in groups for load in g.loads())
 
 
 def _only_needed(builder: Builder) -> Builder:
@@ -55,7 +55,7 @@ def _only_needed(builder: Builder) -> Builder:
     for node in reversed(builder.nodes):
         if needed & set(node.buffers):
             kept.append(node)
-            needed |= {load.attr[0] for load in ex.loads(*node.exprs)}  # type: ignore[index]
+            needed |= {load.attr[0] for load in ex.loads(*node.exprs)}
     builder.nodes = kept[::-1]
     return builder
 
@@ -63,7 +63,9 @@ def _only_needed(builder: Builder) -> Builder:
 def _group(builder: Builder, clusters: list[Cluster], place: int) -> Group:
     cluster = clusters[place]
     local = {buffer: (node, component) for node in cluster.nodes for component, buffer in enumerate(node.buffers)}
-    outside = {load.attr[0] for p, c in enumerate(clusters) if p != place for n in c.nodes for load in ex.loads(*n.exprs)}  # type: ignore[index]
+    outside = {
+        load.attr[0] for p, c in enumerate(clusters) if p != place for n in c.nodes for load in ex.loads(*n.exprs)
+    }
     stages: list[Stage] = []
     inlined: dict[str, Expr] = {}
     for node in cluster.nodes:
@@ -85,7 +87,7 @@ def _stage(
     def leaf(expr: Expr) -> Expr | None:
         if expr.op != "load":
             return None
-        buffer, indices, _ = expr.attr  # type: ignore[misc]
+        buffer, indices, _ = expr.attr
         if buffer in inlined:
             return inlined[buffer]
         if buffer in local:
@@ -109,9 +111,15 @@ def _stage(
         if node.kind == "store" and inner:
             inlined[buffer] = exprs[0]
     return Stage(
-        name=node.name, kind=kind, op=node.op, inner=inner, exprs=exprs, writes=tuple(writes), contraction=node.contraction,
+        name=node.name,
+        kind=kind,
+        op=node.op,
+        inner=inner,
+        exprs=exprs,
+        writes=tuple(writes),
+        contraction=node.contraction,
         dtype=DType.I64 if node.op in ("argmax", "argmin") else compute_type(builder.buffers[node.buffers[0]].dtype),
-    )  # fmt: skip
+    )
 
 
 def _live(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
@@ -123,9 +131,9 @@ def _live(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
             kept.append(stage)
             for expr in ex.walk(*stage.exprs):
                 if expr.op == "row":
-                    used.add(expr.attr[0])  # type: ignore[index]
+                    used.add(expr.attr[0])
                 elif expr.op == "scan":
-                    used.add(expr.attr)  # type: ignore[arg-type]
+                    used.add(expr.attr)
     return tuple(reversed(kept))
 
 
@@ -133,7 +141,7 @@ def _windowed(cluster: Cluster) -> bool:
     """Whether some operand is read through overlapping windows: one index mixes kept and reduced axes."""
     for node in cluster.nodes:
         for load in ex.loads(*node.exprs):
-            for index in load.attr[1]:  # type: ignore[index]
+            for index in load.attr[1]:
                 axes = set(index.axes())
                 if node.kind == "reduce" and axes & set(node.inner) and axes & set(node.axes):
                     return True
@@ -141,14 +149,18 @@ def _windowed(cluster: Cluster) -> bool:
 
 
 def _measured(builder: Builder, name: str, outer: tuple[Axis, ...], stages: tuple[Stage, ...], windowed: bool) -> Group:
-    reads = {load.attr[0]: None for s in stages for load in ex.loads(*s.exprs)}  # type: ignore[index]
+    reads = {load.attr[0]: None for s in stages for load in ex.loads(*s.exprs)}
     writes = {w.buffer: None for s in stages for w in s.writes if w is not None}
     rows = prod(a.extent for a in outer)
     flops = sum(rows * s.inner_size * (ex.flops(*s.exprs) + (1 if s.kind in ("reduce", "scan") else 0)) for s in stages)
     return Group(
-        name=name, kind=_kind(stages, windowed), outer=outer, stages=stages, flops=flops,
+        name=name,
+        kind=_kind(stages, windowed),
+        outer=outer,
+        stages=stages,
+        flops=flops,
         bytes_min=sum(builder.buffers[b].nbytes for b in {**reads, **writes}),
-    )  # fmt: skip
+    )
 
 
 def _kind(stages: tuple[Stage, ...], windowed: bool) -> str:
@@ -158,5 +170,11 @@ def _kind(stages: tuple[Stage, ...], windowed: bool) -> str:
         return "scan"
     if any(s.kind == "reduce" for s in stages):
         return "window" if windowed else "reduction"
-    indirect = any(isinstance(t, ix.Indirect) for s in stages for load in ex.loads(*s.exprs) for i in load.attr[1] for t in i.walk())  # type: ignore[index]
+    indirect = any(
+        isinstance(t, ix.Indirect)
+        for s in stages
+        for load in ex.loads(*s.exprs)
+        for i in load.attr[1]
+        for t in i.walk()
+    )
     return "gather" if indirect else "pointwise"

@@ -43,7 +43,7 @@ def lower_graph(graph: Graph) -> Builder:
             continue
         if name not in LOWERINGS:
             raise Unsupported(call.op, "this call has no lowering")
-        if any(output is not None and 0 in output.shape for output in call.outputs):
+        if call.outputs[0] is not None and 0 in call.outputs[0].shape:
             raise Unsupported(call.op, "a tensor has no elements")
         results = LOWERINGS[name](CallContext(call=call, builder=builder, values=values))
         for position, result in enumerate(results if isinstance(results, tuple) else (results,)):

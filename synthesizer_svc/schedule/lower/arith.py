@@ -68,7 +68,7 @@ def mul(a: Expr, b: Expr) -> Expr:
     if _is(a, 1):
         return b
     if a.dtype is DType.I64 and a.op == "index" and b.op == "const":
-        return ex.position(ex.as_index(a) * int(b.attr))  # type: ignore[call-overload]
+        return ex.position(ex.as_index(a) * int(b.attr))
     return ex.make("mul", a, b, dtype=a.dtype)
 
 
@@ -105,7 +105,11 @@ def remainder(a: Expr, b: Expr) -> Expr:
     if rest.op == "index":
         return rest
     zero = like(0, rest)
-    wrong = logical("logical_and", compare("ne", rest, zero), logical("logical_xor", compare("lt", rest, zero), compare("lt", b, zero)))
+    wrong = logical(
+        "logical_and",
+        compare("ne", rest, zero),
+        logical("logical_xor", compare("lt", rest, zero), compare("lt", b, zero)),
+    )
     return where(wrong, add(rest, b), rest)
 
 
@@ -164,6 +168,10 @@ def logical(op: str, a: Expr, b: Expr) -> Expr:
     return ex.make(op, a, b, dtype=DType.BOOL)
 
 
+def of_truths(op: str) -> Callable[[Expr, Expr], Expr]:
+    return lambda a, b: logical(op, truth(a), truth(b))
+
+
 def logical_not(x: Expr) -> Expr:
     return ex.make("logical_not", truth(x), dtype=DType.BOOL)
 
@@ -176,7 +184,9 @@ def where(condition: Expr, a: Expr, b: Expr) -> Expr:
     if condition.op == "const":
         return a if condition.attr else b
     if a.dtype is DType.BOOL:
-        return logical("logical_or", logical("logical_and", condition, a), logical("logical_and", logical_not(condition), b))
+        return logical(
+            "logical_or", logical("logical_and", condition, a), logical("logical_and", logical_not(condition), b)
+        )
     return a if a is b else ex.make("where", condition, a, b, dtype=a.dtype)
 
 
@@ -192,7 +202,11 @@ def sign(x: Expr) -> Expr:
     if x.dtype is DType.BOOL:
         return x
     zero = like(0, x)
-    return where(compare("gt", x, zero), like(1, x), where(compare("lt", x, zero), like(-1, x), mul(x, zero) if x.dtype.floating else zero))
+    return where(
+        compare("gt", x, zero),
+        like(1, x),
+        where(compare("lt", x, zero), like(-1, x), mul(x, zero) if x.dtype.floating else zero),
+    )
 
 
 PREDICATES: dict[str, Callable[[Expr], Expr]] = {

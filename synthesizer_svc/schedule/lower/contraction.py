@@ -69,7 +69,9 @@ def lower_addmm(c: CallContext) -> Lazy:
 def lower_linear(c: CallContext) -> Lazy:
     x, weight, bias, out = c.tensor("input"), c.tensor("weight"), c.optional("bias"), c.out()
     flat = view(x, (x.numel // x.shape[-1], x.shape[-1]))
-    turned = Lazy((weight.shape[1], weight.shape[0]), weight.dtype, lambda i: weight.at((i[1], i[0])), plain=weight.plain)
+    turned = Lazy(
+        (weight.shape[1], weight.shape[0]), weight.dtype, lambda i: weight.at((i[1], i[0])), plain=weight.plain
+    )
     result = view(product(c, flat, turned, out.dtype), out.shape)
     if bias is None:
         return retyped(result, out.dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shared.dtypes import DType
+from synthesizer_svc.schedule import index as ix
 from synthesizer_svc.schedule.expr import Expr
 from synthesizer_svc.schedule.lazy import Indices, Lazy
 from synthesizer_svc.schedule.lower import arith as ar
@@ -48,6 +49,4 @@ def _each(c: CallContext, name: str, spatial: int) -> tuple[int, ...]:
 
 
 def _origin(x: Lazy) -> Indices:
-    from synthesizer_svc.schedule import index as ix
-
     return tuple(ix.constant(0) for _ in x.shape)

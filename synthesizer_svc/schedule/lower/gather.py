@@ -6,7 +6,7 @@ from shared.dtypes import DType
 from synthesizer_svc.schedule import expr as ex
 from synthesizer_svc.schedule.expr import Expr
 from synthesizer_svc.schedule.graph import Ref
-from synthesizer_svc.schedule.index import Index
+from synthesizer_svc.schedule.index import Index, Indirect
 from synthesizer_svc.schedule.lazy import Indices, Lazy
 from synthesizer_svc.schedule.lower import arith as ar
 from synthesizer_svc.schedule.lower.contraction import in_memory
@@ -18,7 +18,7 @@ def position(value: Expr, extent: int, *, wrap: bool) -> Index:
     """A data-dependent index into ``extent`` elements; negative ones count from the end when ``wrap``."""
     value = cast(value, DType.I64)
     index = ex.as_index(value)
-    if not any(isinstance(t, ex.Indirect) for t in index.walk()):
+    if not any(isinstance(t, Indirect) for t in index.walk()):
         return index
     if wrap:
         zero = ex.const(0, DType.I64)
@@ -71,7 +71,8 @@ def lower_index(c: CallContext) -> Lazy:
         picked = indices[start : start + rank]
         rest = iter((*indices[:start], *indices[start + rank :]))
         places = [
-            position(broadcast(picks[d], picked), x.shape[d], wrap=True) if d in picks else next(rest) for d in range(len(x.shape))
+            position(broadcast(picks[d], picked), x.shape[d], wrap=True) if d in picks else next(rest)
+            for d in range(len(x.shape))
         ]
         return x.at(tuple(places))
 

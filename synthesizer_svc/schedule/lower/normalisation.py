@@ -23,7 +23,11 @@ def lower_softmax(c: CallContext) -> Lazy:
     def at(indices: Indices) -> Expr:
         shifted = ar.sub(x.at(indices), broadcast(top, indices))
         bottom = broadcast(total, indices)
-        return ar.sub(shifted, ar.unary_op("log")(bottom)) if log else ar.div(ar.unary_op("exp_nonpositive")(shifted), bottom)
+        return (
+            ar.sub(shifted, ar.unary_op("log")(bottom))
+            if log
+            else ar.div(ar.unary_op("exp_nonpositive")(shifted), bottom)
+        )
 
     return Lazy(x.shape, c.out().dtype, at)
 
@@ -34,7 +38,9 @@ def normalised(
     """``(x - mean) * rstd * weight + bias`` over ``dims``, with mean and rstd as reduced tensors (float32 or wider)."""
     wide = DType.F64 if x.dtype is DType.F64 else DType.F32
     mean, squares = c.builder.reduce("moments", x, dims, wide)
-    rstd = mapped(squares, wide, lambda e: ar.unary_op("rsqrt")(ar.add(ar.div(e, ar.like(count(x, dims), e)), ar.like(eps, e))))
+    rstd = mapped(
+        squares, wide, lambda e: ar.unary_op("rsqrt")(ar.add(ar.div(e, ar.like(count(x, dims), e)), ar.like(eps, e)))
+    )
     mean_kept, rstd_kept = keepdims(mean, x.shape, dims), keepdims(rstd, x.shape, dims)
     weight, bias = affine
 
@@ -69,7 +75,10 @@ def lower_group_norm(c: CallContext) -> tuple[Lazy, ...]:
     x, groups = c.tensor("input"), c.integer("group")
     n, channels, pixels = x.shape[0], x.shape[1], x.numel // (x.shape[0] * x.shape[1])
     split = view(x, (n, groups, channels // groups, pixels))
-    affine = tuple(None if p is None else view(p, (1, groups, channels // groups, 1)) for p in (c.optional("weight"), c.optional("bias")))
+    affine = tuple(
+        None if p is None else view(p, (1, groups, channels // groups, 1))
+        for p in (c.optional("weight"), c.optional("bias"))
+    )
     y, mean, rstd = normalised(c, split, (2, 3), c.number("eps"), (affine[0], affine[1]))
     return view(y, x.shape), mean, rstd
 
@@ -79,7 +88,9 @@ def lower_instance_norm(c: CallContext) -> tuple[Lazy, ...]:
     x = c.tensor("input")
     rank = len(x.shape)
     dims = tuple(d for d in range(rank) if d != 1)
-    return normalised(c, x, dims, c.number("eps"), (_per_channel(c.optional("weight"), rank), _per_channel(c.optional("bias"), rank)))
+    return normalised(
+        c, x, dims, c.number("eps"), (_per_channel(c.optional("weight"), rank), _per_channel(c.optional("bias"), rank))
+    )
 
 
 @lowers("_native_batch_norm_legit_no_training.default")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from shared.dtypes import DType
 from synthesizer_svc.schedule import expr as ex
@@ -20,7 +21,7 @@ def broadcast(x: Lazy, indices: Indices) -> Expr:
 
 
 def pointwise(c: CallContext, names: tuple[str, ...], compute: Callable[..., Expr], *, compare: bool = False) -> Lazy:
-    """A lazy result of ``compute`` on the broadcast operands, cast to the result's type (or, to compare, a common one)."""
+    """A lazy result of ``compute`` on the broadcast operands, in the result's type (or, to compare, a common one)."""
     operands = [c.operand(name) for name in names]
     out = c.out()
     work = ar.promoted(operands) if compare else out.dtype
@@ -47,12 +48,12 @@ def _pair(c: CallContext) -> tuple[str, str]:
     return names[0], names[1]
 
 
-for _name in (
-    "exp exp2 expm1 log log2 log10 log1p erf erfc tanh sin cos tan asin acos atan sinh cosh asinh acosh atanh sqrt rsqrt "
-    "sigmoid floor ceil trunc neg abs"
-).split():
+UNARY = (
+    "exp exp2 expm1 log log2 log10 log1p erf erfc tanh sin cos tan asin acos atan sinh cosh asinh acosh atanh "
+    "sqrt rsqrt sigmoid floor ceil trunc neg abs round"
+)
+for _name in UNARY.split():
     unary(_name, ar.unary_op(_name))
-unary("round", ar.unary_op("round"))
 unary("reciprocal", lambda x: ar.div(ar.like(1, x), x))
 unary("relu", lambda x: ar.where(ar.compare("le", x, ar.like(0, x)), ar.like(0, x), x))
 unary("sign", ar.sign)
@@ -70,11 +71,11 @@ unary("deg2rad", lambda x: ar.mul(x, ar.like(0.017453292519943295, x)))
 for _name in ("mul", "maximum", "minimum", "pow", "atan2", "remainder", "fmod", "fmax", "fmin"):
     binary(_name, getattr(ar, _name))
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    binary(_name, lambda a, b, name=_name: ar.compare(name, a, b), compare=True)  # type: ignore[misc]
+    binary(_name, partial(ar.compare, _name), compare=True)
 for _name in ("logical_and", "logical_or", "logical_xor"):
-    binary(_name, lambda a, b, name=_name: ar.logical(name, ar.truth(a), ar.truth(b)), compare=True)  # type: ignore[misc]
+    binary(_name, ar.of_truths(_name), compare=True)
 for _name in ("and", "or", "xor"):
-    binary(f"bitwise_{_name}", lambda a, b, name=_name: ar.bitwise(name, a, b))  # type: ignore[misc]
+    binary(f"bitwise_{_name}", partial(ar.bitwise, _name))
 
 
 @lowers("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar", "rsub.Scalar", "rsub.Tensor")
@@ -115,7 +116,9 @@ def lower_where(c: CallContext) -> Lazy:
     out = c.out()
 
     def at(i: Indices) -> Expr:
-        return ar.where(ar.truth(broadcast(condition, i)), cast(broadcast(a, i), out.dtype), cast(broadcast(b, i), out.dtype))
+        return ar.where(
+            ar.truth(broadcast(condition, i)), cast(broadcast(a, i), out.dtype), cast(broadcast(b, i), out.dtype)
+        )
 
     return Lazy(out.shape, out.dtype, at)
 
@@ -154,7 +157,9 @@ def lower_gelu(c: CallContext) -> Lazy:
 @lowers("leaky_relu.default")
 def lower_leaky_relu(c: CallContext) -> Lazy:
     slope = c.number("negative_slope")
-    return pointwise(c, ("self",), lambda x: ar.where(ar.compare("gt", x, ar.like(0, x)), x, ar.mul(x, ar.like(slope, x))))
+    return pointwise(
+        c, ("self",), lambda x: ar.where(ar.compare("gt", x, ar.like(0, x)), x, ar.mul(x, ar.like(slope, x)))
+    )
 
 
 @lowers("elu.default")

@@ -19,7 +19,7 @@ def _window(c: CallContext, name: str, spatial: int, default: tuple[int, ...]) -
 
 
 def windows(c: CallContext, x: Lazy, fill: float) -> tuple[Lazy, tuple[int, ...], int]:
-    """``x`` as ``[…, outputs…, taps…]``: every window spelled out, ``fill`` outside. Also taps and padding cells' dims."""
+    """``x`` as ``[…, outputs…, taps…]``: every window spelled out, ``fill`` outside."""
     out = c.out()
     spatial = len(c.integers("kernel_size"))
     spatial = max(spatial, 2 if "2d" in c.call.op else 3 if "3d" in c.call.op else 1)
@@ -34,7 +34,9 @@ def windows(c: CallContext, x: Lazy, fill: float) -> tuple[Lazy, tuple[int, ...]
         place, tap = indices[lead : lead + spatial], indices[lead + spatial :]
         spots = tuple(p * s + t * d + -b for p, s, t, d, b in zip(place, stride, tap, dilation, padding, strict=True))
         checks = tuple(
-            Condition(j, 0, e) for j, e in zip(spots, x.shape[lead:], strict=True) if j.range()[0] < 0 or j.range()[1] >= e
+            Condition(j, 0, e)
+            for j, e in zip(spots, x.shape[lead:], strict=True)
+            if j.range()[0] < 0 or j.range()[1] >= e
         )
         value = x.at((*indices[:lead], *spots))
         return ex.make("guard", value, fill_value, attr=checks, dtype=value.dtype) if checks else value
@@ -43,7 +45,9 @@ def windows(c: CallContext, x: Lazy, fill: float) -> tuple[Lazy, tuple[int, ...]
     return Lazy(shape, x.dtype, at), kernel, lead
 
 
-@lowers("max_pool2d_with_indices.default", "max_pool2d.default", "max_pool1d.default", "max_pool3d_with_indices.default")
+@lowers(
+    "max_pool2d_with_indices.default", "max_pool2d.default", "max_pool1d.default", "max_pool3d_with_indices.default"
+)
 def lower_max_pool(c: CallContext) -> Lazy | tuple[Lazy, ...]:
     x = _plain(c, c.tensor("self"))
     if not x.dtype.floating:
@@ -61,7 +65,7 @@ def _plain(c: CallContext, x: Lazy) -> Lazy:
 @lowers("avg_pool2d.default", "avg_pool1d.default", "avg_pool3d.default")
 def lower_avg_pool(c: CallContext) -> Lazy:
     x = _plain(c, c.tensor("self"))
-    spread, kernel, lead = windows(c, x, 0.0)
+    spread, kernel, _ = windows(c, x, 0.0)
     rank = len(spread.shape)
     dims = tuple(range(rank - len(kernel), rank))
     wide = DType.F32 if x.dtype in (DType.F16, DType.BF16) else x.dtype

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
 
 from shared.dtypes import DType
 from synthesizer_svc.schedule import expr as ex
@@ -77,7 +78,9 @@ class CallContext:
 
 Lowering = Callable[[CallContext], "Lazy | tuple[Lazy, ...]"]
 LOWERINGS: dict[str, Lowering] = {}
-IGNORED = frozenset({"_assert_async.msg", "_assert_scalar.default", "_assert_tensor_metadata.default", "sym_constrain_range.default"})
+IGNORED = frozenset(
+    {"_assert_async.msg", "_assert_scalar.default", "_assert_tensor_metadata.default", "sym_constrain_range.default"}
+)
 
 
 def lowers(*names: str) -> Callable[[Lowering], Lowering]:
@@ -104,7 +107,7 @@ def cast(value: Expr, dtype: DType) -> Expr:
         number = value.attr
         if target is DType.BOOL:
             return ex.const(number != 0, DType.BOOL)
-        finite = isinstance(number, int) or abs(number) != float("inf") and number == number  # type: ignore[operator]  # noqa: PLR0124
+        finite = isinstance(number, int) or isfinite(number)
         if target.floating or finite:
-            return ex.const(number, target)  # type: ignore[arg-type]
+            return ex.const(number, target)
     return value if value.dtype is target else ex.make("cast", value, dtype=target)

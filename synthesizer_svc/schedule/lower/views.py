@@ -7,8 +7,8 @@ from synthesizer_svc.schedule import index as ix
 from synthesizer_svc.schedule.expr import Condition, Expr
 from synthesizer_svc.schedule.graph import Ref
 from synthesizer_svc.schedule.lazy import Indices, Lazy
-from synthesizer_svc.schedule.lower.registry import CallContext, cast, lowers
 from synthesizer_svc.schedule.lower.pointwise import broadcast
+from synthesizer_svc.schedule.lower.registry import CallContext, cast, lowers
 
 
 def view(x: Lazy, shape: tuple[int, ...]) -> Lazy:
@@ -127,7 +127,9 @@ def padded(x: Lazy, before: tuple[int, ...], shape: tuple[int, ...], fill: Expr)
 
     def at(indices: Indices) -> Expr:
         inner = tuple(i + -b for i, b in zip(indices, before, strict=True))
-        conditions = tuple(Condition(j, 0, e) for j, e in zip(inner, x.shape, strict=True) if j.range()[0] < 0 or j.range()[1] >= e)
+        conditions = tuple(
+            Condition(j, 0, e) for j, e in zip(inner, x.shape, strict=True) if j.range()[0] < 0 or j.range()[1] >= e
+        )
         value = x.at(inner)
         return ex.make("guard", value, fill, attr=conditions, dtype=value.dtype) if conditions else value
 
@@ -167,5 +169,3 @@ def lower_upsample(c: CallContext) -> Lazy:
     if any(e * r != o for e, r, o in zip(x.shape, ratios, out.shape, strict=True)):
         raise c.builder.refuse("scales by a factor that is not a whole number")
     return Lazy(out.shape, x.dtype, lambda i: x.at(tuple(j // r for j, r in zip(i, ratios, strict=True))))
-
-

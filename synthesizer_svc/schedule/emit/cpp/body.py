@@ -45,7 +45,7 @@ class Body:
         position = ""
         if rd.is_arg(stage):
             position = self.values.vector(stage.exprs[1], copy, frame)
-        part = copy.part if self.shape.mode != OUTER else None
+        part = copy.part if self.shape.mode != OUTER and isinstance(copy.part, int) else None
         frame.lines.add(rd.step(stage, self.accumulator(stage, copy), x, position, part, self.shape.lanes))
 
     def _advance(self, stage: Stage, copy: Copy, frame: Frame) -> None:
@@ -91,7 +91,9 @@ class Body:
         lane, count = self.values.fresh("l"), self.shape.lanes.count if copy.part is None else copy.part
         inside = Frame(parent=frame, barrier=True)
         where = self.values.index_text(write.offset, Copy(copy.row, copy.unit, copy.part, lane), inside)
-        frame.lines.add(f"for (int {lane} = 0; {lane} < {count}; ++{lane}) ke_put({write.buffer} + {where}, {vector}[{lane}]);")
+        frame.lines.add(
+            f"for (int {lane} = 0; {lane} < {count}; ++{lane}) ke_put({write.buffer} + {where}, {vector}[{lane}]);"
+        )
 
     # ------------------------------------------------------------------ results of a row
 

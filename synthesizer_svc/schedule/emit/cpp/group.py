@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shared.dtypes import DType
+from shared.chips import Isa
 from synthesizer_svc.schedule import expr as ex
-from synthesizer_svc.schedule.emit.cpp.nest import Row, stageable, tail_units
+from synthesizer_svc.schedule.emit.cpp import contract
+from synthesizer_svc.schedule.emit.cpp.loops import stageable, tail_units
+from synthesizer_svc.schedule.emit.cpp.nest import Row
 from synthesizer_svc.schedule.emit.cpp.shape import OUTER, Shape, shape_of
 from synthesizer_svc.schedule.emit.cpp.text import Lines
-from synthesizer_svc.schedule.emit.cpp.values import Frame
+from synthesizer_svc.schedule.emit.cpp.types import MEMORY_NAMES
+from synthesizer_svc.schedule.emit.cpp.values import Copy, Frame
 from synthesizer_svc.schedule.expr import Expr
 from synthesizer_svc.schedule.index import Axis
 from synthesizer_svc.schedule.ir import Group, Plan
@@ -17,21 +20,27 @@ from synthesizer_svc.schedule.lazy import Buffer
 from synthesizer_svc.schedule.schedule import Value
 from synthesizer_svc.schedule.stages import Pass, expanded, passes, staging_candidates
 
-MEMORY = {DType.F16: "KeF16", DType.BF16: "KeBf16", DType.BOOL: "KeBool"}
-
 
 def memory_type(buffer: Buffer) -> str:
-    return MEMORY.get(buffer.dtype, buffer.dtype.c_type)
+    return MEMORY_NAMES.get(buffer.dtype, buffer.dtype.c_type)
 
 
 def buffers_of(plan: Plan, group: Group) -> tuple[list[Buffer], list[Buffer]]:
     """Buffers a group reads and writes, in order of first use."""
-    reads = dict.fromkeys(load.attr[0] for load in group.loads())  # type: ignore[index]
+    reads = dict.fromkeys(load.attr[0] for load in group.loads())
     writes = dict.fromkeys(w.buffer for s in group.stages for w in s.writes if w is not None)
     return [plan.buffer(b) for b in reads], [plan.buffer(b) for b in writes]
 
 
-def emit_group(plan: Plan, group: Group, choices: Mapping[str, Value], bits: int, threads: int) -> str:
+def emit_group(plan: Plan, group: Group, choices: Mapping[str, Value], isa: Isa, threads: int) -> str:
+    """The function of ``group``: a packed contraction where it is one, a row nest otherwise."""
+    matched = contract.match(plan, group)
+    if matched is not None:
+        return contract.emit(matched, plan, group, choices, isa, threads)
+    return emit_rows(plan, group, choices, isa.vector_bits, threads)
+
+
+def emit_rows(plan: Plan, group: Group, choices: Mapping[str, Value], bits: int, threads: int) -> str:
     """The function of ``group`` under ``choices``; it takes the group's buffers as pointers."""
     shape = shape_of(group, choices, bits)
     loops = passes(expanded(group, choices))
@@ -131,14 +140,14 @@ def _prefetch(row: Row, out: Lines) -> None:
         return
     seen: dict[str, None] = {}
     frame = Frame()
-    from synthesizer_svc.schedule.emit.cpp.values import Copy
-
     for load in ex.loads(*(e for loop in row.loops for s in loop.after for e in s.exprs)):
-        buffer, (offset,), _ = load.attr  # type: ignore[misc]
-        if row.values.vec is not None and offset.coefficient(row.values.vec) == 1 and all(isinstance(t, Axis) for t in offset.terms):
+        buffer, (offset,), _ = load.attr
+        if (
+            row.values.vec is not None
+            and offset.coefficient(row.values.vec) == 1
+            and all(isinstance(t, Axis) for t in offset.terms)
+        ):
             for unit in range(row.shape.unroll):
                 place = row.values.index_text(offset, Copy(0, unit), frame)
                 seen[f"__builtin_prefetch((const char*)({buffer} + {place}) + {distance});"] = None
     out.extend(list(seen))
-
-

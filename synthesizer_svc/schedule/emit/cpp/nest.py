@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from shared.dtypes import DType
 from synthesizer_svc.schedule import expr as ex
 from synthesizer_svc.schedule.bind import row_major
 from synthesizer_svc.schedule.emit.cpp import reduce as rd
 from synthesizer_svc.schedule.emit.cpp.body import Body
+from synthesizer_svc.schedule.emit.cpp.loops import describe, looped, tail_units
+from synthesizer_svc.schedule.emit.cpp.online import emit_online
 from synthesizer_svc.schedule.emit.cpp.shape import INNER, OUTER, Shape
 from synthesizer_svc.schedule.emit.cpp.types import SCALAR
 from synthesizer_svc.schedule.emit.cpp.values import Copy, Frame, Staged, Values
@@ -19,11 +20,9 @@ from synthesizer_svc.schedule.ir import Stage
 from synthesizer_svc.schedule.schedule import Value
 from synthesizer_svc.schedule.stages import Pass
 
-CASCADE_STEPS = 128
+CASCADE_STEPS = 64
 """Additions in a row after which a float sum is flushed into a second accumulator: bounds the error's growth."""
-CHUNK_STEPS = 64
-STACK_BYTES_MAX = 1 << 18
-"""Row buffers live on the stack of the thread."""
+CHUNK_STEPS = 16
 
 
 @dataclass
@@ -77,8 +76,11 @@ class Row:
             total = size * self.rows * (units * lanes if outer else 1)
             frame.lines.add(f"alignas(64) {SCALAR[expr.dtype]} {name}[{total + lanes}];")
             self.values.staged[expr] = Staged(
-                buffer=name, offset=row_major(inner) * step, row_step=units * lanes if outer else size, unit_step=lanes if outer else lanes,
-            )  # fmt: skip
+                buffer=name,
+                offset=row_major(inner) * step,
+                row_step=units * lanes if outer else size,
+                unit_step=lanes,
+            )
 
     # ------------------------------------------------------------------ one pass
 
@@ -86,7 +88,7 @@ class Row:
         online = [s for s in loop.stages if s.op == "softstats"]
         rest = tuple(s for s in loop.stages if s.op != "softstats")
         for stage in online:
-            self._online(stage, copies, frame)
+            emit_online(self, stage, frame)
         if not rest:
             return
         if self.shape.mode == INNER:
@@ -96,7 +98,7 @@ class Row:
 
     def _declare(self, stages: tuple[Stage, ...], copies: list[Copy], frame: Frame, *, slots: bool) -> None:
         for stage in stages:
-            names = {}
+            names: dict[str, None] = {}
             for copy in copies:
                 if stage.kind == "reduce":
                     for unit in range(self.shape.accumulators) if slots else (copy.unit,):
@@ -108,7 +110,9 @@ class Row:
 
     def _declare_carry(self, stage: Stage, copy: Copy, frame: Frame) -> None:
         outer = self.shape.mode == OUTER
-        kind = rd.carry_type(stage, self.shape.lanes, along_lanes=not outer, serial=self.choices.get("prefix") == "serial")
+        kind = rd.carry_type(
+            stage, self.shape.lanes, along_lanes=not outer, serial=self.choices.get("prefix") == "serial"
+        )
         name = f"{stage.name}_carry{copy.row}" + (f"_{copy.unit}" if outer else "")
         start = "1" if stage.op == "cumprod" else "0"
         value = f"ke_splat<{kind}>({start})" if kind.startswith("v") else start
@@ -122,7 +126,7 @@ class Row:
     # ------------------------------------------------------------------ lanes along the row
 
     def _along_row(self, stages: tuple[Stage, ...], inner: tuple[Axis, ...], copies: list[Copy], frame: Frame) -> None:
-        self._set_lane_axis(inner[-1] if inner else None)
+        self.set_lane_axis(inner[-1] if inner else None)
         self._declare(stages, copies, frame, slots=True)
         vec, around = inner[-1], inner[:-1]
         steps = vec.extent // (self.shape.lanes.count * self.shape.accumulators)
@@ -139,19 +143,25 @@ class Row:
         if cascaded and not chunked:
             self._flush(cascaded, inside)
         for axis in reversed(around):
-            inside = _looped(inside, axis, frame)
+            inside = looped(inside, axis, frame)
         frame.lines.extend(inside.lines.lines)
         self._finish(stages, cascaded, frame)
-        self._set_lane_axis(self.shape.vec)
+        self.set_lane_axis(self.shape.vec)
 
-    def _set_lane_axis(self, axis: Axis | None) -> None:
+    def set_lane_axis(self, axis: Axis | None) -> None:
         if self.values.vec != axis:
             self.values.vec = axis
             self.values._facts.clear()  # noqa: SLF001  what varies along lanes depends on the axis
 
     def _is_long_sum(self, stage: Stage, steps: int) -> bool:
         floating = stage.exprs[0].dtype.floating
-        return stage.kind == "reduce" and stage.op == "sum" and floating and not stage.contraction and steps > CASCADE_STEPS
+        return (
+            stage.kind == "reduce"
+            and stage.op == "sum"
+            and floating
+            and not stage.contraction
+            and steps > CASCADE_STEPS
+        )
 
     def _lane_loop(self, stages: tuple[Stage, ...], vec: Axis, frame: Frame, chunked: tuple[Stage, ...]) -> None:
         """Whole vectors in a loop, the rest straight after it."""
@@ -167,7 +177,9 @@ class Row:
                 size = step * max(1, CHUNK_STEPS * self.shape.accumulators // unroll)
                 with frame.lines.block(f"for (int64_t chunk = 0; chunk < {main}; chunk += {size})"):
                     frame.lines.add(f"const int64_t chunk_end = chunk + {size} < {main} ? chunk + {size} : {main};")
-                    with frame.lines.block(f"for (int64_t {vec.name} = chunk; {vec.name} < chunk_end; {vec.name} += {step})"):
+                    with frame.lines.block(
+                        f"for (int64_t {vec.name} = chunk; {vec.name} < chunk_end; {vec.name} += {step})"
+                    ):
                         frame.lines.extend(body.lines.lines)
                     self._flush(chunked, frame)
             else:
@@ -178,7 +190,9 @@ class Row:
             rest = [Copy(r, u, part) for r in range(self.rows) for u, part in units]
             body = self._body(stages, rest, frame, (vec,))
             with frame.lines.block("", "}"):
-                frame.lines.add(f"constexpr int64_t {vec.name} = {main};  // the last {vec.extent - main} of {vec.extent}")
+                frame.lines.add(
+                    f"constexpr int64_t {vec.name} = {main};  // the last {vec.extent - main} of {vec.extent}"
+                )
                 frame.lines.extend(body.lines.lines)
 
     def _prefetch(self, stages: tuple[Stage, ...], copies: list[Copy], body: Frame) -> None:
@@ -187,11 +201,12 @@ class Row:
             return
         seen: dict[str, None] = {}
         for load in ex.loads(*(e for s in stages for e in s.exprs)):
-            buffer, (offset,), _ = load.attr  # type: ignore[misc]
+            buffer, (offset,), _ = load.attr
             if self.values.vec is None or offset.coefficient(self.values.vec) != 1:
                 continue
             for copy in copies:
-                seen[f"__builtin_prefetch((const char*)({buffer} + {self.values.index_text(offset, copy, body)}) + {distance});"] = None
+                place = f"{buffer} + {self.values.index_text(offset, copy, body)}"
+                seen[f"__builtin_prefetch((const char*)({place}) + {distance});"] = None
         body.lines.lines[:0] = list(seen)
 
     def _flush(self, stages: tuple[Stage, ...], frame: Frame) -> None:
@@ -220,7 +235,9 @@ class Row:
 
     # ------------------------------------------------------------------ lanes across rows
 
-    def _across_rows(self, stages: tuple[Stage, ...], inner: tuple[Axis, ...], copies: list[Copy], frame: Frame) -> None:
+    def _across_rows(
+        self, stages: tuple[Stage, ...], inner: tuple[Axis, ...], copies: list[Copy], frame: Frame
+    ) -> None:
         self._declare(stages, copies, frame, slots=False)
         total = 1
         for axis in inner:
@@ -235,7 +252,9 @@ class Row:
             if place == 0 and cascaded and axis.extent > CASCADE_STEPS:
                 inside = self._chunked(cascaded, copies, inside, axis, frame)
             else:
-                inside = _looped(inside, axis, frame, unroll=int(self.choices.get("inner_unroll", 1)) if place == 0 else 1)
+                inside = looped(
+                    inside, axis, frame, unroll=int(self.choices.get("inner_unroll", 1)) if place == 0 else 1
+                )
                 if place == 0 and cascaded:
                     self._flush_rows(cascaded, copies, inside)
         frame.lines.extend(inside.lines.lines)
@@ -250,7 +269,8 @@ class Row:
     def _chunked(self, stages: tuple[Stage, ...], copies: list[Copy], body: Frame, axis: Axis, parent: Frame) -> Frame:
         out = Frame(parent=parent, bound=body.bound)
         with out.lines.block(f"for (int64_t chunk = 0; chunk < {axis.extent}; chunk += {CHUNK_STEPS})"):
-            out.lines.add(f"const int64_t chunk_end = chunk + {CHUNK_STEPS} < {axis.extent} ? chunk + {CHUNK_STEPS} : {axis.extent};")
+            end = f"chunk + {CHUNK_STEPS}"
+            out.lines.add(f"const int64_t chunk_end = {end} < {axis.extent} ? {end} : {axis.extent};")
             with out.lines.block(f"for (int64_t {axis.name} = chunk; {axis.name} < chunk_end; ++{axis.name})"):
                 out.lines.extend(body.lines.lines)
             self._flush_rows(stages, copies, out)
@@ -263,100 +283,3 @@ class Row:
                 name = self.body.accumulator(stage, copy)
                 frame.lines.add(f"{stage.name}_total{copy.row}_{copy.unit} += {name};")
                 frame.lines.add(f"{name} = ke_splat<{kind}>(0);")
-
-    # ------------------------------------------------------------------ online softmax statistics
-
-    def _online(self, stage: Stage, copies: list[Copy], frame: Frame) -> None:
-        """Maximum and sum of exponentials chunk by chunk: each chunk is read from memory once, then from the cache."""
-        vec = stage.inner[-1]
-        self._set_lane_axis(vec)
-        lanes, unroll, t = self.shape.lanes.count, max(1, min(self.shape.unroll, vec.extent // self.shape.lanes.count)), SCALAR[stage.dtype]
-        step = lanes * unroll
-        main = vec.extent // step * step
-        size = max(step, int(self.choices.get("chunk", 1024)) // step * step)
-        for row in range(self.rows):
-            top, total = f"{stage.name}_top{row}", f"{stage.name}_sum{row}"
-            frame.lines.add(f"{t} {top} = ({t})-INFINITY, {total} = 0;")
-            if main:
-                inside = Frame(parent=frame, bound=frozenset(stage.inner), holds_rows=True)
-                head = f"for (int64_t {vec.name} = chunk; {vec.name} < chunk_end; {vec.name} += {step})"
-                self._chunk(stage, [Copy(row, u) for u in range(unroll)], head, (top, total), inside)
-                with frame.lines.block(f"for (int64_t chunk = 0; chunk < {main}; chunk += {size})"):
-                    frame.lines.add(f"const int64_t chunk_end = chunk + {size} < {main} ? chunk + {size} : {main};")
-                    frame.lines.extend(inside.lines.lines)
-            units = tail_units(vec.extent - main, lanes)
-            if units:
-                inside = Frame(parent=frame, bound=frozenset(stage.inner), holds_rows=True)
-                self._chunk(stage, [Copy(row, u, part) for u, part in units], "", (top, total), inside)
-                with frame.lines.block(""):
-                    frame.lines.add(f"constexpr int64_t {vec.name} = {main};")
-                    frame.lines.extend(inside.lines.lines)
-            self.body.result(stage, 0, top, Copy(row), frame)
-            self.body.result(stage, 1, total, Copy(row), frame)
-        self._set_lane_axis(self.shape.vec)
-
-    def _chunk(self, stage: Stage, copies: list[Copy], head: str, names: tuple[str, str], frame: Frame) -> None:
-        top, total = names
-        x, t = stage.exprs[0], SCALAR[stage.dtype]
-        number = self.values.fresh("c")
-        pivot = ex.make("row", attr=(number, 0), dtype=stage.dtype)
-        self.values.rows[number, 0] = number
-        maximum = _like(stage, f"{number}max", "max_raw", x)
-        shifted = ex.make("sub", x, pivot, dtype=x.dtype)
-        exponentials = _like(stage, f"{number}exp", "sum", ex.make("exp_nonpositive", shifted, dtype=x.dtype))
-        for part, follow in ((maximum, True), (exponentials, False)):
-            units = sorted({c.unit % self.shape.accumulators for c in copies})
-            accumulators = [self.body.accumulator(part, Copy(copies[0].row, u)) for u in units]
-            for name in accumulators:
-                frame.lines.extend(rd.declare(part, name, self.shape.lanes))
-            body = Frame(parent=frame, bound=frozenset(stage.inner), holds_rows=True)
-            self.body.run((part,), copies, body)
-            with frame.lines.block(head):
-                frame.lines.extend(body.lines.lines)
-            lines, text = rd.fold(part, accumulators)
-            frame.lines.extend(lines)
-            if follow:
-                frame.lines.add(f"const {t} {number}_new = ke_max_raw({text}, {top});")
-                # A row that is -inf so far has no sum yet; its pivot must stay finite.
-                frame.lines.add(f"const {t} {number}_{copies[0].row} = {number}_new == ({t})-INFINITY ? ({t})0 : {number}_new;")
-                frame.lines.add(f"if ({number}_new > {top}) {{ {total} *= ke_exp({top} - {number}_{copies[0].row}); {top} = {number}_new; }}")
-            else:
-                frame.lines.add(f"{total} += {text};")
-
-
-def _like(stage: Stage, name: str, op: str, expr: Expr) -> Stage:
-    return Stage(name=name, kind="reduce", op=op, inner=stage.inner, exprs=(expr,), dtype=stage.dtype, writes=(None,))
-
-
-def _looped(body: Frame, axis: Axis, parent: Frame, unroll: int = 1) -> Frame:
-    """``body`` inside a loop over ``axis``."""
-    out = Frame(parent=parent, bound=body.bound)
-    if unroll > 1:
-        out.lines.add(f"#pragma GCC unroll {unroll}")
-    with out.lines.block(f"for (int64_t {axis.name} = 0; {axis.name} < {axis.extent}; ++{axis.name})"):
-        out.lines.extend(body.lines.lines)
-    return out
-
-
-def tail_units(rest: int, lanes: int) -> list[tuple[int, int | None]]:
-    """Vectors that cover ``rest`` elements: (vector, valid lanes)."""
-    whole, part = divmod(rest, lanes)
-    units: list[tuple[int, int | None]] = [(u, None) for u in range(whole)]
-    return units + ([(whole, part)] if part else [])
-
-
-def describe(loop: Pass) -> str:
-    sizes = " x ".join(str(a.extent) for a in loop.inner) or "once"
-    return f"{', '.join(s.op if s.kind != 'store' else 'store' for s in loop.stages)} over {sizes}"
-
-
-def stageable(kept: tuple[Expr, ...], loops: tuple[Pass, ...], shape: Shape) -> bool:
-    """Whether row buffers for ``kept`` fit on the stack."""
-    total = 0
-    for expr in kept:
-        inner = next(p.inner for p in loops if expr in set(ex.walk(*(e for s in p.stages for e in s.exprs))))
-        size = shape.rows * (8 if expr.dtype is DType.F64 else 4)
-        for axis in inner:
-            size *= axis.extent
-        total += size * (shape.unroll * shape.lanes.count if shape.mode == OUTER else 1)
-    return total <= STACK_BYTES_MAX

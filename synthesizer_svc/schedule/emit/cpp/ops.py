@@ -8,14 +8,47 @@ from synthesizer_svc.schedule.expr import Expr
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "bitand": "&", "bitor": "|", "bitxor": "^"}
 COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+LOGICAL = {"logical_and": ("&&", "&"), "logical_or": ("||", "|"), "logical_xor": ("!=", "^")}
+"""On scalars and on masks."""
 VECMATH = frozenset(
-    "exp exp_nonpositive expm1 log log2 log1p tanh sigmoid erf erfc sin cos sqrt rsqrt floor ceil trunc round abs pow".split()
+    [
+        "exp",
+        "exp_nonpositive",
+        "expm1",
+        "log",
+        "log2",
+        "log1p",
+        "tanh",
+        "sigmoid",
+        "erf",
+        "erfc",
+        "sin",
+        "cos",
+        "sqrt",
+        "rsqrt",
+        "floor",
+        "ceil",
+        "trunc",
+        "round",
+        "abs",
+        "pow",
+    ]
 )
 STD = {
-    "exp2": "std::exp2", "log10": "std::log10", "tan": "std::tan", "asin": "std::asin", "acos": "std::acos", "atan": "std::atan",
-    "sinh": "std::sinh", "cosh": "std::cosh", "asinh": "std::asinh", "acosh": "std::acosh", "atanh": "std::atanh",
-    "atan2": "std::atan2", "fmod": "std::fmod",
-}  # fmt: skip
+    "exp2": "std::exp2",
+    "log10": "std::log10",
+    "tan": "std::tan",
+    "asin": "std::asin",
+    "acos": "std::acos",
+    "atan": "std::atan",
+    "sinh": "std::sinh",
+    "cosh": "std::cosh",
+    "asinh": "std::asinh",
+    "acosh": "std::acosh",
+    "atanh": "std::atanh",
+    "atan2": "std::atan2",
+    "fmod": "std::fmod",
+}
 
 
 def scalar(expr: Expr, args: list[str]) -> str:
@@ -26,7 +59,7 @@ def scalar(expr: Expr, args: list[str]) -> str:
     if op == "logical_not":
         return f"!{args[0]}"
     if op.startswith("logical_"):
-        return f"{args[0]} {dict(logical_and='&&', logical_or='||', logical_xor='!=')[op]} {args[1]}"
+        return f"{args[0]} {LOGICAL[op][0]} {args[1]}"
     if op == "where":
         return f"{args[0]} ? {args[1]} : {args[2]}"
     if op == "neg":
@@ -84,7 +117,7 @@ def vector(expr: Expr, args: list[str], lanes: Lanes) -> str | None:
     if op == "logical_not":
         return f"~{args[0]}"
     if op.startswith("logical_"):
-        return f"{args[0]} {dict(logical_and='&', logical_or='|', logical_xor='^')[op]} {args[1]}"
+        return f"{args[0]} {LOGICAL[op][1]} {args[1]}"
     if op == "where":
         mask = lanes.mask_for(dtype)
         picked = args[0] if mask == lanes.vector(DType.BOOL) else f"ke_cast<{mask}>({args[0]})"
@@ -121,7 +154,7 @@ def literal(value: float, dtype: DType) -> str:
     if not dtype.floating:
         return (
             f"INT64_C({value})"
-            if dtype is DType.I64 and -(2**63) < value
+            if dtype is DType.I64 and value > -(2**63)
             else f"(-INT64_C({2**63 - 1}) - 1)"
             if dtype is DType.I64
             else str(value)

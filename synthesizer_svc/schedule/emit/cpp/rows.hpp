@@ -116,8 +116,11 @@ KE_FOLD_OF(ke_fold_sum, ke_hsum, a + b)
 KE_FOLD_OF(ke_fold_prod, ke_hprod, a * b)
 KE_FOLD_OF(ke_fold_max, ke_hmax, a > b ? a : b)
 KE_FOLD_OF(ke_fold_min, ke_hmin, a < b ? a : b)
-KE_FOLD_OF(ke_fold_max_raw, ke_hmax_raw, a > b ? a : b)
 #undef KE_FOLD_OF
+template <class V> KE_INLINE ke_elem<V> ke_fold_max_raw(V v) {
+  if constexpr (std::is_same_v<V, vf>) return ke_hmax_raw(v);
+  else return ke_fold_lanes(v, [](auto a, auto b) { return a > b ? a : b; });
+}
 template <class M> KE_INLINE bool ke_fold_any(M m) { return ke_fold_lanes(m, [](auto a, auto b) { return a | b; }) != 0; }
 template <class M> KE_INLINE bool ke_fold_all(M m) { return ke_fold_lanes(m, [](auto a, auto b) { return a & b; }) != 0; }
 template <class T> KE_INLINE T ke_max2(T a, T b) { return a > b ? a : b; }

@@ -43,7 +43,7 @@ def vector_bits(isa: Isa, choices: Mapping[str, Value]) -> int:
 
 
 def _offsets(group: Group) -> list[Index]:
-    reads = [load.attr[1][0] for load in group.loads()]  # type: ignore[index]
+    reads = [load.attr[1][0] for load in group.loads()]
     return reads + [w.offset for s in group.stages for w in s.writes if w is not None]
 
 
@@ -93,6 +93,12 @@ def shape_of(group: Group, choices: Mapping[str, Value], bits: int) -> Shape:
     unroll = max(1, min(int(choices.get("unroll", 1)), longest // lanes.count))
     rows = max(1, min(int(choices.get("rows", 1)), block.extent if block is not None else 1))
     return Shape(
-        mode=mode, lanes=lanes, vec=vec, block=block, others=tuple(a for a in group.outer if a not in (vec, block)), rows=rows,
-        unroll=unroll, accumulators=max(1, min(int(choices.get("accumulators", unroll)), unroll)),
-    )  # fmt: skip
+        mode=mode,
+        lanes=lanes,
+        vec=vec,
+        block=block,
+        others=tuple(a for a in group.outer if a not in (vec, block)),
+        rows=rows,
+        unroll=unroll,
+        accumulators=max(1, min(int(choices.get("accumulators", unroll)), unroll)),
+    )

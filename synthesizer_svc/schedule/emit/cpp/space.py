@@ -5,7 +5,7 @@ from __future__ import annotations
 from shared.chips import Isa
 from shared.dtypes import DType
 from shared.events import Bound
-from synthesizer_svc.schedule.emit.cpp.group import buffers_of
+from synthesizer_svc.schedule.emit.cpp import contract
 from synthesizer_svc.schedule.emit.cpp.shape import INNER, OUTER, lanes_of, modes, shape_of
 from synthesizer_svc.schedule.ir import Group, Plan
 from synthesizer_svc.schedule.schedule import Decision, Space
@@ -17,11 +17,14 @@ STREAM_BYTES_MIN = 1 << 20
 
 
 def space(plan: Plan, isa: Isa, threads: int) -> Space:
-    """All decisions of ``plan``; ``threads`` does not change which there are yet keeps the signature of all emitters."""
-    del threads
+    """All decisions of ``plan``."""
     decisions = list(_unit(isa))
     for group in plan.groups:
-        decisions.extend(_group(plan, group, isa))
+        matched = contract.match(plan, group)
+        if matched is not None:
+            decisions.extend(contract.contraction_decisions(matched, isa, threads, group.name))
+        else:
+            decisions.extend(_group(plan, group, isa))
     return Space(decisions=tuple(decisions))
 
 
@@ -30,10 +33,14 @@ def _unit(isa: Isa) -> list[Decision]:
         return []
     return [
         Decision(
-            group="unit", name="vector_bits", values=(256, isa.vector_bits), default=isa.vector_bits, pays_when=(Bound.COMPUTE,),
-            why="wide vectors do more per instruction; narrow ones split fewer cache lines and leave shorter tails",
+            group="unit",
+            name="vector_bits",
+            values=(256, isa.vector_bits),
+            default=isa.vector_bits,
+            pays_when=(Bound.COMPUTE,),
+            why="wide vectors do more per instruction; narrow ones leave shorter tails",
         )
-    ]  # fmt: skip
+    ]
 
 
 def _group(plan: Plan, group: Group, isa: Isa) -> list[Decision]:
@@ -44,10 +51,14 @@ def _group(plan: Plan, group: Group, isa: Isa) -> list[Decision]:
     if len(possible) > 1:
         found.append(
             Decision(
-                group=group.name, name="lanes", values=(INNER, OUTER), default=possible[0], pays_when=(Bound.COMPUTE, Bound.MEMORY),
-                why="lanes along the row fold at its end; lanes across rows need no fold but neighbouring rows in memory",
+                group=group.name,
+                name="lanes",
+                values=(INNER, OUTER),
+                default=possible[0],
+                pays_when=(Bound.COMPUTE, Bound.MEMORY),
+                why="lanes along the row fold at its end; lanes across rows need neighbouring rows in memory",
             )
-        )  # fmt: skip
+        )
     found.extend(_loop_decisions(group, shape.unroll, shape.rows, possible))
     found.extend(_algorithm_decisions(group))
     found.extend(_memory_decisions(plan, group, lanes.count))
@@ -61,35 +72,49 @@ def _loop_decisions(group: Group, unroll_max: int, rows_max: int, possible: tupl
     if len(unrolls) > 1:
         found.append(
             Decision(
-                group=group.name, name="unroll", values=unrolls, default=min(2, unrolls[-1]), pays_when=(Bound.LATENCY, Bound.COMPUTE),
+                group=group.name,
+                name="unroll",
+                values=unrolls,
+                default=min(2, unrolls[-1]),
+                pays_when=(Bound.LATENCY, Bound.COMPUTE),
                 why="more independent vectors in flight hide latency until registers spill",
             )
-        )  # fmt: skip
+        )
         if any(s.kind == "reduce" for s in group.stages) and INNER in possible:
             found.append(
                 Decision(
-                    group=group.name, name="accumulators", values=unrolls, default=min(2, unrolls[-1]),
+                    group=group.name,
+                    name="accumulators",
+                    values=unrolls,
+                    default=min(2, unrolls[-1]),
                     pays_when=(Bound.LATENCY, Bound.COMPUTE),
-                    why="each accumulator is a chain of dependent additions; more of them also keep rounding errors apart",
+                    why="each accumulator is a chain of dependent additions; more of them round less",
                 )
-            )  # fmt: skip
+            )
     if reduces and rows_max > 1:
         values = tuple(r for r in (1, 2, 4, 6, 8) if r <= rows_max)
         default = min(4, values[-1]) if any(s.contraction for s in group.stages) else 1
         found.append(
             Decision(
-                group=group.name, name="rows", values=values, default=default if default in values else 1,
+                group=group.name,
+                name="rows",
+                values=values,
+                default=default if default in values else 1,
                 pays_when=(Bound.LATENCY, Bound.COMPUTE),
                 why="several rows at once share loads and overlap their dependency chains, at the price of registers",
             )
-        )  # fmt: skip
+        )
     if reduces and OUTER in possible:
         found.append(
             Decision(
-                group=group.name, name="inner_unroll", values=(1, 2, 4, 8), default=1, pays_when=(Bound.COMPUTE, Bound.LATENCY),
+                group=group.name,
+                name="inner_unroll",
+                values=(1, 2, 4, 8),
+                default=1,
+                pays_when=(Bound.COMPUTE, Bound.LATENCY),
                 why="unrolls the serial loop of lanes-across-rows nests: fewer branches, more loads in flight",
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -100,66 +125,99 @@ def _algorithm_decisions(group: Group) -> list[Decision]:
     if "softstats" in ops and single and modes(group) != (OUTER,):
         found.append(
             Decision(
-                group=group.name, name="softmax_stats", values=("two_pass", "online"), default="two_pass", pays_when=(Bound.MEMORY,),
+                group=group.name,
+                name="softmax_stats",
+                values=("two_pass", "online"),
+                default="two_pass",
+                pays_when=(Bound.MEMORY,),
                 why="online statistics read the row once, chunk by chunk; two passes need no rescaling",
             )
-        )  # fmt: skip
+        )
         found.append(
             Decision(
-                group=group.name, name="chunk", values=(512, 1024, 2048, 4096), default=1024, pays_when=(Bound.MEMORY,),
+                group=group.name,
+                name="chunk",
+                values=(512, 1024, 2048, 4096),
+                default=1024,
+                pays_when=(Bound.MEMORY,),
                 why="chunk of online statistics: small ones stay in the first-level cache, large ones rescale less",
             )
-        )  # fmt: skip
+        )
     if "moments" in ops:
         found.append(
             Decision(
-                group=group.name, name="variance", values=("two_pass", "shifted"), default="two_pass",
+                group=group.name,
+                name="variance",
+                values=("two_pass", "shifted"),
+                default="two_pass",
                 pays_when=(Bound.MEMORY, Bound.LATENCY),
                 why="shifted sums read the row once less; two passes are exact for any data",
             )
-        )  # fmt: skip
+        )
     if "cumsum" in ops or "cumprod" in ops:
         found.append(
             Decision(
-                group=group.name, name="prefix", values=("log_step", "serial"), default="serial", pays_when=(Bound.LATENCY, Bound.COMPUTE),
+                group=group.name,
+                name="prefix",
+                values=("log_step", "serial"),
+                default="serial",
+                pays_when=(Bound.LATENCY, Bound.COMPUTE),
                 why="a prefix within the register does log2(lanes) steps at once; the serial one does fewer additions",
             )
-        )  # fmt: skip
-    if any(r is not e for s, t in zip(expanded(group, {}), expanded(group, {"division": "reciprocal"}), strict=True)
-           for e, r in zip(s.exprs, t.exprs, strict=True)):  # fmt: skip
+        )
+    if any(
+        r is not e
+        for s, t in zip(expanded(group, {}), expanded(group, {"division": "reciprocal"}), strict=True)
+        for e, r in zip(s.exprs, t.exprs, strict=True)
+    ):
         found.append(
             Decision(
-                group=group.name, name="division", values=("exact", "reciprocal"), default="exact", pays_when=(Bound.COMPUTE, Bound.LATENCY),
+                group=group.name,
+                name="division",
+                values=("exact", "reciprocal"),
+                default="exact",
+                pays_when=(Bound.COMPUTE, Bound.LATENCY),
                 why="one division per row and a multiplication per element; rounds once more",
             )
-        )  # fmt: skip
+        )
     if staging_candidates(passes(expanded(group, {}))):
         found.append(
             Decision(
-                group=group.name, name="staging", values=("recompute", "buffer"), default="recompute", pays_when=(Bound.COMPUTE,),
+                group=group.name,
+                name="staging",
+                values=("recompute", "buffer"),
+                default="recompute",
+                pays_when=(Bound.COMPUTE,),
                 why="a row buffer keeps what a later pass needs again; recomputing leaves the first-level cache alone",
             )
-        )  # fmt: skip
+        )
     return found
 
 
 def _memory_decisions(plan: Plan, group: Group, lanes: int) -> list[Decision]:
     found: list[Decision] = []
-    _, writes = buffers_of(plan, group)
     if _can_stream(plan, group, lanes):
         found.append(
             Decision(
-                group=group.name, name="store", values=("normal", "stream"), default="normal", pays_when=(Bound.MEMORY,),
+                group=group.name,
+                name="store",
+                values=("normal", "stream"),
+                default="normal",
+                pays_when=(Bound.MEMORY,),
                 why="streaming stores skip reading the line they overwrite, and leave the result outside the caches",
             )
-        )  # fmt: skip
+        )
     if group.bytes_min >= STREAM_BYTES_MIN:
         found.append(
             Decision(
-                group=group.name, name="prefetch", values=(0, 512, 1024, 2048), default=0, pays_when=(Bound.MEMORY, Bound.LATENCY),
-                why="bytes ahead of the loads that are fetched explicitly, where the hardware prefetcher restarts at every row",
+                group=group.name,
+                name="prefetch",
+                values=(0, 512, 1024, 2048),
+                default=0,
+                pays_when=(Bound.MEMORY, Bound.LATENCY),
+                why="bytes ahead that are fetched explicitly; the hardware prefetcher restarts at every row",
             )
-        )  # fmt: skip
+        )
     return found
 
 

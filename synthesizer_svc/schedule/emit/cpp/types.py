@@ -13,6 +13,8 @@ from shared.dtypes import DType
 SCALAR = {DType.F32: "float", DType.F64: "double", DType.I32: "int32_t", DType.I64: "int64_t", DType.BOOL: "bool"}
 _WIDE = {DType.F32: "vf", DType.F64: "vdd", DType.I32: "vi", DType.I64: "vll", DType.BOOL: "vi"}
 _DOUBLE = {DType.F32: "vfh", DType.F64: "vd", DType.I32: "vih", DType.I64: "vl", DType.BOOL: "vl"}
+MEMORY_NAMES = {DType.F16: "KeF16", DType.BF16: "KeBf16", DType.BOOL: "KeBool"}
+"""Element types in memory that are not what C++ calls them."""
 FLOATS, DOUBLES = "KE_W", "KE_WD"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.resources import files
 
 from shared.chips import Isa
@@ -14,7 +15,7 @@ from synthesizer_svc.schedule.lazy import Buffer
 from synthesizer_svc.schedule.schedule import Schedule, Value
 
 GROUPS_BEGIN = "// ---------------------------------------------------------------- the kernel"
-FLAGS = ("-O3", "-std=c++17", "-fno-math-errno", "-ffp-contract=fast", "-fno-trapping-math", "-fno-semantic-interposition")
+FLAGS = ("-O3", "-std=c++17", "-fno-math-errno", "-ffp-contract=fast", "-fno-trapping-math", "-Wno-psabi")
 
 
 def choices_of(schedule: Schedule, group: str) -> dict[str, Value]:
@@ -32,7 +33,10 @@ def emit_unit(plan: Plan, schedule: Schedule, isa: Isa, threads: int) -> str:
         out.add(f"#include {include}")
     parts = [out.text(), vecmath.header(bits), files(__package__).joinpath("rows.hpp").read_text(encoding="utf-8")]
     parts.append(GROUPS_BEGIN)
-    parts += [emit_group(plan, group, choices_of(schedule, group.name), bits, threads) for group in plan.groups]
+    parts += [
+        emit_group(plan, group, choices_of(schedule, group.name), replace(isa, vector_bits=bits), threads)
+        for group in plan.groups
+    ]
     parts += [_guard(plan), _entry(plan)]
     return "\n".join(parts)
 
@@ -74,7 +78,9 @@ def _entry(plan: Plan) -> str:
             out.add(f"{kind}* {buffer.name} = ({kind}*)ke_scratch<{number}>({buffer.nbytes});  // {buffer.shape}")
         for group in plan.groups:
             reads, writes = buffers_of(plan, group)
-            arguments = [_argument(plan, b, const=True) for b in reads] + [_argument(plan, b, const=False) for b in writes]
+            arguments = [_argument(plan, b, const=True) for b in reads] + [
+                _argument(plan, b, const=False) for b in writes
+            ]
             out.add(f"{group.name}({', '.join(arguments)});")
         out.add("return KE_OK;")
     return out.text()
@@ -89,5 +95,3 @@ def _argument(plan: Plan, buffer: Buffer, *, const: bool) -> str:
 
 def flags(isa: Isa, threads: int) -> tuple[str, ...]:
     return (*FLAGS, *isa.flags, *(("-fopenmp",) if threads > 1 else ()))
-
-

@@ -21,14 +21,15 @@ from synthesizer_svc.schedule.index import Axis, Index
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Row ``row`` of the block, vector ``unit`` of the unrolled ones; ``part`` leading lanes, or all when None.
+    """Row ``row`` of the block, vector ``unit`` of the unrolled ones; ``part`` leading lanes (a number, or C++
+    text where it is not known), or all when None.
 
     ``lane`` names a C++ variable when a single lane is computed by scalar code.
     """
 
     row: int = 0
     unit: int = 0
-    part: int | None = None
+    part: int | str | None = None
     lane: str = ""
 
 
@@ -139,11 +140,11 @@ class Values:
     def value(self, expr: Expr, copy: Copy, frame: Frame) -> str:
         """Name or literal of ``expr``: a vector where it varies along lanes, else a scalar."""
         if expr.op == "const":
-            return ops.literal(expr.attr, expr.dtype)  # type: ignore[arg-type]
+            return ops.literal(expr.attr, expr.dtype)
         if expr.op == "row":
             return self._row(expr, copy)
         if expr.op == "scan":
-            name = self.scans[expr.attr, copy.row, copy.unit]  # type: ignore[index]
+            name = self.scans[expr.attr, copy.row, copy.unit]
             return f"{name}[{copy.lane}]" if copy.lane else name
         key = self._key(expr, copy, "value")
         found = frame.find(key)
@@ -162,7 +163,7 @@ class Values:
         return found
 
     def _row(self, expr: Expr, copy: Copy) -> str:
-        stage, component = expr.attr  # type: ignore[misc]
+        stage, component = expr.attr
         name = f"{self.rows[stage, component]}_{copy.row}"
         if not self.vector_rows:
             return name
@@ -191,7 +192,7 @@ class Values:
     # ------------------------------------------------------------------ memory
 
     def _load(self, expr: Expr, copy: Copy, frame: Frame, *, varies: bool) -> str:
-        buffer, (offset,), _ = expr.attr  # type: ignore[misc]
+        buffer, (offset,), _ = expr.attr
         if not varies:
             return f"ke_get<{SCALAR[expr.dtype]}>({buffer} + {self.index_text(offset, copy, frame)})"
         step = offset.coefficient(self.vec)
@@ -202,7 +203,7 @@ class Values:
         return f"ke_read<{kind}>({place}{part})" if step == 1 else f"ke_read_strided<{kind}>({place}, {step}{part})"
 
     def _position(self, expr: Expr, copy: Copy, frame: Frame, *, varies: bool) -> str:
-        index: Index = expr.attr  # type: ignore[assignment]
+        index: Index = expr.attr
         if not varies:
             return self.index_text(index, copy, frame)
         step = index.coefficient(self.vec) if self.vec else 0
@@ -213,30 +214,31 @@ class Values:
 
     def _guard(self, expr: Expr, copy: Copy, frame: Frame, *, varies: bool) -> str:
         """``value`` where all conditions hold, evaluated nowhere else."""
-        if varies and not self._affine_guard(expr):
+        if varies and (isinstance(copy.part, str) or not self._affine_guard(expr)):
             return self.lane_by_lane(expr, copy, frame)
         value, otherwise = expr.args
         kind = self.lanes.vector(expr.dtype) if varies else SCALAR[expr.dtype]
-        last = (self.lanes.count if copy.part is None else copy.part) - 1 if varies else 0
+        valid = self.lanes.count if copy.part is None or isinstance(copy.part, str) else copy.part
+        last = valid - 1 if varies else 0
         inside = Frame(parent=frame, barrier=True)
         pick = self.vector if varies else self.value
         inside.lines.add(f"return {pick(value, copy, inside)};")
         outside = Frame(parent=frame, barrier=True)
-        outside.lines.add(f"return {pick(otherwise, copy, outside) if not varies else self._mixed(expr, copy, outside)};")
-        test = " && ".join(self._condition(c, copy, frame, last) for c in expr.attr)  # type: ignore[attr-defined]
-        return f"[&]() -> {kind} {{ if ({test}) {{ {' '.join(inside.lines.lines)} }} {' '.join(outside.lines.lines)} }}()"
+        rest = self.lane_by_lane(expr, copy, outside) if varies else self.value(otherwise, copy, outside)
+        outside.lines.add(f"return {rest};")
+        test = " && ".join(self._condition(c, copy, frame, last) for c in expr.attr)
+        return (
+            f"[&]() -> {kind} {{ if ({test}) {{ {' '.join(inside.lines.lines)} }} {' '.join(outside.lines.lines)} }}()"
+        )
 
     def _affine_guard(self, expr: Expr) -> bool:
-        return all(self.vec is None or c.index.coefficient(self.vec) is not None for c in expr.attr)  # type: ignore[attr-defined]
+        return all(self.vec is None or c.index.coefficient(self.vec) is not None for c in expr.attr)
 
     def _condition(self, condition: ex.Condition, copy: Copy, frame: Frame, last: int) -> str:
         step = (condition.index.coefficient(self.vec) or 0) if self.vec else 0
         low, high = condition.index + min(step * last, 0), condition.index + max(step * last, 0)
         first = self.index_text(low, copy, frame)
         return f"{first} >= {condition.low} && {self.index_text(high, copy, frame)} < {condition.high}"
-
-    def _mixed(self, expr: Expr, copy: Copy, frame: Frame) -> str:
-        return self.lane_by_lane(expr, copy, frame)
 
     def lane_by_lane(self, expr: Expr, copy: Copy, frame: Frame) -> str:
         """A vector computed by a scalar loop over its lanes."""
