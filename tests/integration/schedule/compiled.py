@@ -135,7 +135,7 @@ def realigned(tensor):
     return placed
 
 
-def render(built, schedule=None):
-    isa = this_isa()
-    space = emit.space("cpp", built, isa, 1)
-    return emit.render("cpp", built, schedule or space.default(), isa, 1)
+def render(built, schedule=None, *, isa=None, threads=1):
+    isa = isa or this_isa()
+    space = emit.space("cpp", built, isa, threads)
+    return emit.render("cpp", built, schedule or space.default(), isa, threads)

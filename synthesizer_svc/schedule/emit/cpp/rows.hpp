@@ -195,13 +195,20 @@ template <bool max, class V, class I> KE_INLINE void ke_arg(V& best, I& at, V x,
 
 // Inclusive scans along the lanes. The carry is the running value in every lane of a vd: only one operation of each
 // step waits for the step before.
+// Lanes shifted up by `by`, `fill` entering at lane 0.
+template <int by> KE_INLINE vd ke_shift_fill(vd fill, vd v) {
+#if KE_VECTOR_BITS == 512
+  return (vd)_mm512_alignr_epi64((__m512i)v, (__m512i)fill, 8 - by);
+#else
+  return __builtin_shuffle(fill, v, ke_iota64() + (KE_WD - by));
+#endif
+}
 template <bool product> KE_INLINE vd ke_scan_lanes(vd v) {
   const vd unit = ke_splat<vd>(product ? 1.0 : 0.0);
-#pragma GCC unroll 4
-  for (int by = 1; by < KE_WD; by *= 2) {
-    vd moved = __builtin_shuffle(unit, v, ke_iota64() + (KE_WD - by));
-    v = product ? v * moved : v + moved;
-  }
+  auto join = [](vd a, vd b) __attribute__((always_inline)) { return product ? a * b : a + b; };
+  v = join(v, ke_shift_fill<1>(unit, v));
+  if constexpr (KE_WD > 2) v = join(v, ke_shift_fill<2 % KE_WD>(unit, v));
+  if constexpr (KE_WD > 4) v = join(v, ke_shift_fill<4 % KE_WD>(unit, v));
   return v;
 }
 KE_INLINE vd ke_last(vd v) { return __builtin_shuffle(v, ke_splat<vl>(KE_WD - 1)); }

@@ -60,7 +60,7 @@ def outer_axis(group: Group) -> Axis | None:
 
 
 def modes(group: Group) -> tuple[str, ...]:
-    """Possible modes, the better one first."""
+    """Modes worth having, the better one first: strided vectors are left out where whole ones are possible."""
     inner = [s.inner[-1] for s in group.stages if s.inner]
     out = outer_axis(group)
     if not inner:
@@ -69,7 +69,9 @@ def modes(group: Group) -> tuple[str, ...]:
         return (INNER,)
     along_rows = max(badness(group, axis) + (1 if axis.extent < 8 else 0) for axis in inner)
     along_outer = badness(group, out) + (1 if out.extent < 8 else 0)
-    return (INNER, OUTER) if along_rows <= along_outer else (OUTER, INNER)
+    if along_rows == along_outer:
+        return (INNER, OUTER)
+    return (INNER,) if along_rows < along_outer else (OUTER,)
 
 
 def block_axis(group: Group, vec: Axis | None) -> Axis | None:

@@ -160,7 +160,7 @@ def _algorithm_decisions(group: Group) -> list[Decision]:
                 group=group.name,
                 name="prefix",
                 values=("log_step", "serial"),
-                default="serial",
+                default="log_step",
                 pays_when=(Bound.LATENCY, Bound.COMPUTE),
                 why="a prefix within the register does log2(lanes) steps at once; the serial one does fewer additions",
             )
