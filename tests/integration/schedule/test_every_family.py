@@ -9,7 +9,7 @@ from synthesizer_svc.schedule import emit
 from synthesizer_svc.schedule.schedule import Schedule
 from tests.integration.schedule import compiled, judging, table
 
-RANDOM_SCHEDULES = 2
+RANDOM_SCHEDULES = 1
 
 
 def schedules(built, name):

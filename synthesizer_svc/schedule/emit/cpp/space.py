@@ -61,6 +61,7 @@ def _group(plan: Plan, group: Group, isa: Isa) -> list[Decision]:
         )
     found.extend(_loop_decisions(group, shape.unroll, shape.rows, possible))
     found.extend(_algorithm_decisions(group))
+    found.extend(_rewriting_decisions(group))
     found.extend(_memory_decisions(plan, group, lanes.count))
     return found
 
@@ -119,6 +120,7 @@ def _loop_decisions(group: Group, unroll_max: int, rows_max: int, possible: tupl
 
 
 def _algorithm_decisions(group: Group) -> list[Decision]:
+    """Choices about composite statistics: softmax's and the variance."""
     found: list[Decision] = []
     ops = {s.op for s in group.stages}
     single = all(len(s.inner) == 1 for s in group.stages if s.op == "softstats")
@@ -154,6 +156,13 @@ def _algorithm_decisions(group: Group) -> list[Decision]:
                 why="shifted sums read the row once less; two passes are exact for any data",
             )
         )
+    return found
+
+
+def _rewriting_decisions(group: Group) -> list[Decision]:
+    """Choices about scans, divisions and values that several passes need."""
+    found: list[Decision] = []
+    ops = {s.op for s in group.stages}
     if "cumsum" in ops or "cumprod" in ops:
         found.append(
             Decision(
