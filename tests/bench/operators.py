@@ -67,7 +67,7 @@ def row(name: str, result: Mapping[str, Any]) -> str:
     fraction = best.get("sol_fraction")
     sol = "-" if fraction is None else f"{100 * fraction:.0f} %"
     return (
-        f"| {name} | {us('eager')} | {us('compiled')} | {us('kernel')} | {x(speedup.get('eager'))} | "
+        f"| {name} | {us('eager')} | {us('compiled')} | {us('candidate')} | {x(speedup.get('eager'))} | "
         f"{x(speedup.get('compiled'))} | {interval} | {sol} | {result['evaluations']} | {result['outcome']} |"
     )
 
