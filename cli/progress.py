@@ -14,6 +14,7 @@ from shared.events import (
     NodePruned,
     Purpose,
     SearchFinished,
+    SearchResumed,
     SearchStarted,
     Speedup,
     Status,
@@ -70,6 +71,9 @@ def fold(progress: Progress, event: Event) -> Progress:
             return replace(
                 progress, produced=progress.produced + 1, open=progress.open + 1, moves=moves, now_ns=event.at_ns
             )
+        case SearchResumed():  # nobody searched in between
+            down_ns = max(0, event.at_ns - progress.now_ns)
+            return replace(progress, started_ns=progress.started_ns + down_ns, now_ns=progress.now_ns + down_ns)
         case CandidateRejected():
             return replace(progress, rejected=progress.rejected + 1)
         case EvaluationCompleted():

@@ -23,6 +23,7 @@ from shared.events import (
     SearchCancelled,
     SearchFinished,
     SearchForked,
+    SearchResumed,
     SearchStarted,
 )
 
@@ -65,6 +66,8 @@ def _applied(tree: Tree, event: Event) -> Tree:
             return tree if tree.finished else replace(tree, limit="cancelled")
         case SearchForked():
             return forking.forked(tree, event)
+        case SearchResumed():
+            return replace(tree, down_ns=tree.down_ns + max(0, event.at_ns - tree.now_ns))
         case SearchFinished():
             return replace(tree, outcome=event.outcome, reason=event.reason, winner_id=event.best_candidate_id)
         case SearchStarted():

@@ -11,7 +11,7 @@ from shared.events import Purpose, SearchForked
 
 def forked(tree: Tree, event: SearchForked) -> Tree:
     """Same history, another policy from here on: what the old policy concluded is dropped, what was measured stays."""
-    elapsed_ns, verdicts = tree.now_ns - tree.search.at_ns, tree.verdicts
+    elapsed_ns, verdicts = tree.elapsed_ns, tree.verdicts
     search = replace(
         tree.search,
         search_id=event.search_id,
@@ -25,6 +25,7 @@ def forked(tree: Tree, event: SearchForked) -> Tree:
     tree = replace(
         tree, search=search, nodes=blank, in_flight=searching, verdicts=(), finals=(), limit="", outcome="", reason="",
         winner_id="", synthesis_failure=("", ""), failed_expansions_row=0, infrastructure_row=0, now_ns=event.at_ns,
+        down_ns=0,
     )  # fmt: skip
     for candidate_id in verdicts:
         tree = tell(replace(tree, verdicts=(*tree.verdicts, candidate_id)), candidate_id)

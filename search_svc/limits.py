@@ -55,7 +55,7 @@ def _breakdown(tree: Tree) -> str:
 
 def _effort(tree: Tree) -> str:
     budget = tree.search.budget
-    if budget.wall_ns and tree.now_ns - tree.search.at_ns >= budget.wall_ns:
+    if budget.wall_ns and tree.elapsed_ns >= budget.wall_ns:
         return "wall_clock"
     if budget.stall and tree.since_best >= budget.stall:
         return "stall"

@@ -17,12 +17,12 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from search_svc import chain, replay
-from search_svc.decide import decide
+from search_svc.decide import SOURCE, decide
 from search_svc.settings import Settings
 from search_svc.tree import Tree
 from shared import envelopes, wire
 from shared.errors import Conflict, Fatal, Poison, ReplayDivergence, UserError
-from shared.events import Envelope, EvaluationRequested, ExpansionRequested, NodePruned, SearchFinished
+from shared.events import Envelope, EvaluationRequested, ExpansionRequested, NodePruned, SearchFinished, SearchResumed
 from shared.ports import Ports
 
 ECHOES = (NodePruned, SearchFinished)
@@ -42,12 +42,18 @@ class Held:
     seen: dict[str, None] = field(default_factory=dict)
     unsent: dict[int, tuple[Envelope, ...]] = field(default_factory=dict)
 
+    @property
+    def cut_off_fork(self) -> bool:
+        """The copied history of a fork whose SearchForked never came: a search of another name, not this one's."""
+        return self.tree is not None and self.tree.search.search_id != self.search_id
+
 
 class Owner:
     """Handles facts of every search whose partition this process owns."""
 
     def __init__(self, ports: Ports, settings: Settings) -> None:
-        self._journal, self._bus, self._settings = ports.store.journal, ports.bus, settings
+        self._journal, self._bus, self._clock = ports.store.journal, ports.bus, ports.clock
+        self._settings = settings
         self._held: OrderedDict[str, Held] = OrderedDict()
         self._turn = asyncio.Lock()
 
@@ -67,13 +73,19 @@ class Owner:
             await self._take(search_id, envelope)
 
     async def recover(self) -> None:
-        """Flush what a crash left unsent in any stream; on a bus that died too, ask again what is outstanding."""
+        """Flush what a crash left unsent in any stream; on a bus that died too, ask again what is outstanding.
+
+        A fork that was cut off while its history was being copied asks for nothing: ``service.fork`` finishes it.
+        """
         for search_id in await self._journal.streams():
             async with self._turn:
                 held = await self._read(search_id)
+                if held.cut_off_fork:
+                    log.warning("search %s: a fork that was cut off before it began; fork again", search_id)
+                    continue
                 await self._flush(held)
                 if self._settings.reissue_outstanding:
-                    await self._reissue(held)
+                    await self._resume(held)
 
     async def _take(self, search_id: str, envelope: Envelope) -> None:
         for _ in range(self._settings.conflicts_max):
@@ -140,10 +152,17 @@ class Owner:
                 held.unsent[entry.seq] = commands
         return held
 
-    async def _reissue(self, held: Held) -> None:
+    async def _resume(self, held: Held) -> None:
+        """Ask again what the dead bus lost, and record that the time until now was downtime."""
         tree = held.tree
         if tree is None or tree.finished:
             return
+        await self._reissue(held, tree)
+        event = SearchResumed(search_id=held.search_id, at_ns=self._clock.now_ns())
+        latest = next(reversed(held.seen))
+        await self._take(held.search_id, envelopes.envelope(event, cause_id=latest, source=SOURCE, clock=self._clock))
+
+    async def _reissue(self, held: Held, tree: Tree) -> None:
         async for entry in self._journal.read(held.search_id):
             commands = (wire.unpack(command) for command in entry.commands)
             await self._publish(tuple(command for command in commands if _outstanding(tree, command)))

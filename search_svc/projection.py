@@ -35,7 +35,7 @@ class Summary:
     best_id: str
     best_score_ppm: int
     elapsed_ns: int
-    """Between the submission and the last recorded fact."""
+    """Between the submission and the last recorded fact, less downtime before a resume."""
     eta_ns: int
     """Time to the end of the evaluation budget or the wall clock, whichever is nearer; -1 while unknown."""
     phase: str
@@ -64,7 +64,7 @@ def summarize(tree: Tree) -> Summary:
         pruned=sum(bool(node.pruned) for node in tree.nodes.values()),
         best_id=tree.best_id,
         best_score_ppm=tree.best.score_ppm if tree.best else 0,
-        elapsed_ns=tree.now_ns - tree.search.at_ns,
+        elapsed_ns=tree.elapsed_ns,
         eta_ns=_eta_ns(tree, verdicts),
         phase=_phase(tree),
         outcome=tree.outcome,
@@ -118,8 +118,7 @@ def _phase(tree: Tree) -> str:
 def _eta_ns(tree: Tree, verdicts: int) -> int:
     if tree.finished:
         return 0
-    elapsed_ns = tree.now_ns - tree.search.at_ns
-    budget = tree.search.budget
+    elapsed_ns, budget = tree.elapsed_ns, tree.search.budget
     limits = [budget.wall_ns - elapsed_ns] if budget.wall_ns else []
     if verdicts and elapsed_ns > 0:
         limits.append(elapsed_ns * (budget.evaluations - verdicts) // verdicts)

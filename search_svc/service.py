@@ -13,7 +13,7 @@ from shared.errors import Conflict, UserError
 from shared.events import Entry, Envelope, SearchCancelled, SearchStarted
 from shared.ports import Ports
 from shared.runtime import Service, Subscribe
-from shared.store import JournalEntry
+from shared.store import Journal, JournalEntry
 
 NAME = "search"
 GROUP = "search"
@@ -61,6 +61,9 @@ async def fork(
 ) -> Envelope:
     """Journal the first ``at_seq`` of ``entries`` as the history of a new search and set it going.
 
+    Called again after a crash, with the same arguments, it finishes what it had begun: entries that stand already are
+    left, and a SearchForked that came already is ignored. Until then nobody acts on the copied history.
+
     Raises:
         LogError: ``at_seq`` is not a position of the log.
         UserError: a bad policy, or ``search_id`` is taken.
@@ -69,13 +72,25 @@ async def fork(
     prefix, envelope = replay.fork(
         entries, at_seq=at_seq, search_id=search_id, policy=policy, seed=seed, parameters=parameters, at_ns=now_ns
     )
-    for entry in prefix:
-        try:
-            await ports.store.journal.append(search_id, entry)
-        except Conflict as error:
-            raise UserError("is taken by another search", where=f"search {search_id}") from error
+    await _copy(ports.store.journal, prefix, search_id, begins_with=envelope)
     await ports.bus.publish(topics.FACTS, wire.encode(envelope))
     return envelope
+
+
+async def _copy(journal: Journal, prefix: Sequence[JournalEntry], stream: str, *, begins_with: Envelope) -> None:
+    """Append what of ``prefix`` is not in ``stream`` yet; ``begins_with`` is the fork's own first entry."""
+    taken = UserError("is taken by another search", where=f"search {stream}")
+    standing = [entry async for entry in journal.read(stream)]
+    copied, further = standing[: len(prefix)], standing[len(prefix) :]
+    own_history = standing and wire.unpack(standing[0].event).partition_key == stream
+    begun_otherwise = further and further[0].event_id != begins_with.id
+    if own_history or begun_otherwise or copied != list(prefix[: len(copied)]):
+        raise taken
+    for entry in prefix[len(copied) :]:
+        try:
+            await journal.append(stream, entry)
+        except Conflict as error:
+            raise taken from error
 
 
 def check(search: SearchStarted) -> None:

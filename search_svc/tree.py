@@ -176,6 +176,8 @@ class Tree:
     """Code and detail of the last ExpansionFailed."""
     now_ns: int = 0
     """Latest time recorded in a fact."""
+    down_ns: int = 0
+    """Time between the last fact before a crash and the resume after it, over all resumes."""
     verdicts: tuple[str, ...] = ()
     """Candidates in the order their verdicts came; what the policy has been told."""
     limit: str = ""
@@ -193,6 +195,11 @@ class Tree:
     @property
     def best(self) -> Node | None:
         return self.nodes.get(self.best_id)
+
+    @property
+    def elapsed_ns(self) -> int:
+        """Time spent searching, by recorded times alone: from the submission to the latest fact, less downtime."""
+        return self.now_ns - self.search.at_ns - self.down_ns
 
     @property
     def open_slots(self) -> int:

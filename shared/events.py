@@ -410,6 +410,17 @@ class SearchForked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResumed:
+    """The search was taken up again after every process and record of it had died.
+
+    The time since the latest fact before it was downtime: nobody was searching, so ``Budget.wall_ns`` leaves it out.
+    """
+
+    search_id: str
+    at_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchCancelled:
     search_id: str
     reason: str
@@ -463,6 +474,7 @@ class SkillRetired:
 Event = (
     SearchStarted
     | SearchForked
+    | SearchResumed
     | ExpansionRequested
     | CandidateProduced
     | CandidateRejected
@@ -479,6 +491,7 @@ Event = (
 EVENT_TYPES: tuple[type[Event], ...] = (
     SearchStarted,
     SearchForked,
+    SearchResumed,
     ExpansionRequested,
     CandidateProduced,
     CandidateRejected,

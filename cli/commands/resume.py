@@ -19,7 +19,8 @@ from cli.messages import messages_to
 from deploy.embedded import embedded
 from search_svc import service as search_service
 from shared import wire
-from shared.events import SearchFinished
+from shared.errors import LogError
+from shared.events import SearchFinished, SearchForked
 from shared.store import JournalEntry
 
 
@@ -49,6 +50,8 @@ async def finish(directory: rundir.RunDirectory, *, as_json: bool, begin_ns: int
     async with embedded(directory.store_url, started.chip, os.environ, resume=True) as system:
         spec = await session.stored_operator(system.ports.store, started, manifest.operator_path)
         entries = [entry async for entry in system.ports.store.journal.read(manifest.stream)]
+        if manifest.stream != started.search_id and not begun(entries, manifest.stream):
+            raise LogError("is a fork that was cut off before it began", where=str(directory.path), hint="fork again")
         with view:
             done = show_past(view, entries)
             if not done:
@@ -56,6 +59,12 @@ async def finish(directory: rundir.RunDirectory, *, as_json: bool, begin_ns: int
                     await search_service.submit(system.ports, started)
                 await session.follow(system, manifest.stream, view)
     return await session.conclude(directory, spec, begin_ns=begin_ns)
+
+
+def begun(entries: Sequence[JournalEntry], fork: str) -> bool:
+    """Whether the journal of ``fork`` goes beyond the history it copied."""
+    facts = (wire.unpack(entry.event).event for entry in entries)
+    return any(isinstance(fact, SearchForked) and fact.search_id == fork for fact in facts)
 
 
 def show_past(view: LiveView, entries: Sequence[JournalEntry]) -> bool:

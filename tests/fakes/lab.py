@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from shared import envelopes, topics, wire
-from shared.events import Envelope, EvaluationRequested, ExpansionRequested
+from shared.events import (
+    CandidateProduced,
+    CandidateRejected,
+    Envelope,
+    EvaluationCompleted,
+    EvaluationRequested,
+    ExpansionRequested,
+)
 from shared.ports import Ports
 from shared.runtime import Service, Subscribe
 from tests.builders import enveloped
@@ -17,7 +26,7 @@ class Lab:
     requests are taken and never answered, as by a process about to be killed."""
 
     def __init__(self, ports: Ports, landscape: Landscape | None = None) -> None:
-        self._bus, self._landscape = ports.bus, landscape or Landscape()
+        self._bus, self._clock, self._landscape = ports.bus, ports.clock, landscape or Landscape()
         self.measured: list[str] = []
         self.deaf_after: int | None = None
 
@@ -33,14 +42,15 @@ class Lab:
     async def _synthesize(self, envelope: Envelope) -> None:
         assert isinstance(envelope.event, ExpansionRequested)
         for answer in self._landscape.synthesize(envelope.event):
-            await self._reply(enveloped(answer))
+            await self._reply(answer)
 
     async def _evaluate(self, envelope: Envelope) -> None:
         assert isinstance(envelope.event, EvaluationRequested)
         if self.deaf_after is not None and len(self.measured) >= self.deaf_after:
             return
         self.measured.append(envelope.event.evaluation_id)
-        await self._reply(enveloped(self._landscape.evaluate(envelope.event)))
+        await self._reply(self._landscape.evaluate(envelope.event))
 
-    async def _reply(self, envelope: Envelope) -> None:
+    async def _reply(self, answer: CandidateProduced | CandidateRejected | EvaluationCompleted) -> None:
+        envelope = enveloped(replace(answer, at_ns=self._clock.now_ns()))
         await self._bus.publish(envelopes.topic_of(envelope.event), wire.encode(envelope))

@@ -73,6 +73,14 @@ class SearchForked(_message.Message):
     at_ns: int
     def __init__(self, search_id: _Optional[str] = ..., parent_search_id: _Optional[str] = ..., at_seq: _Optional[int] = ..., policy: _Optional[str] = ..., seed: _Optional[int] = ..., policy_parameters: _Optional[_Iterable[_Union[_values_pb2.Entry, _Mapping]]] = ..., at_ns: _Optional[int] = ...) -> None: ...
 
+class SearchResumed(_message.Message):
+    __slots__ = ("search_id", "at_ns")
+    SEARCH_ID_FIELD_NUMBER: _ClassVar[int]
+    AT_NS_FIELD_NUMBER: _ClassVar[int]
+    search_id: str
+    at_ns: int
+    def __init__(self, search_id: _Optional[str] = ..., at_ns: _Optional[int] = ...) -> None: ...
+
 class ExpansionRequested(_message.Message):
     __slots__ = ("search_id", "expansion_id", "operator", "chip", "languages", "seed", "count", "memory", "parent_ids", "parents", "parent_evaluations", "siblings", "sibling_ids", "negative", "negative_ids", "known_kernel_ids", "threads", "reasons")
     SEARCH_ID_FIELD_NUMBER: _ClassVar[int]

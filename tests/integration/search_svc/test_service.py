@@ -13,6 +13,7 @@ import pytest
 from search_svc import projection, replay, service
 from search_svc.settings import Settings, from_env
 from shared import topics, wire
+from shared.clock import Clock, ManualClock
 from shared.consume import ConsumeLimits
 from shared.errors import Fatal, Poison, ReplayDivergence, UserError
 from shared.events import EvaluationCompleted, SearchCancelled, SearchFinished
@@ -20,15 +21,16 @@ from shared.ports import Ports, open_ports
 from shared.runtime import running
 from shared.settings import PortSettings
 from tests.aio import on_loop
-from tests.builders import SEARCH_ID, a_search, enveloped, produced
+from tests.builders import SEARCH_ID, SECOND_NS, a_search, enveloped, produced
 from tests.fakes.lab import Lab
 
 LIMITS = ConsumeLimits(poll_wait_s=0.01)
 
 
 @asynccontextmanager
-async def ports_at(path: Path):
-    async with open_ports(PortSettings(bus_url="memory:", store_url=f"sqlite:{path}", cache_url="memory:")) as ports:
+async def ports_at(path: Path, clock: Clock | None = None):
+    urls = PortSettings(bus_url="memory:", store_url=f"sqlite:{path}", cache_url="memory:")
+    async with open_ports(urls, clock) as ports:
         yield ports
 
 
@@ -121,6 +123,41 @@ async def test_a_fork_runs_beside_its_parent(tmp_path):
         assert replay.verify(await journal(ports, "fork-1")).tree.search.policy == "evolve"
         with pytest.raises(UserError, match="search-1: is taken by another search"):
             await service.fork(ports, entries, at_seq=2, search_id=SEARCH_ID, policy="beam", seed=1)
+
+
+@pytest.mark.parametrize("copied", [1, 5, 9])
+@on_loop
+async def test_a_fork_cut_off_before_it_began_asks_for_nothing_and_is_finished_by_forking_again(tmp_path, copied):
+    path = tmp_path / "run.db"
+    entries, _ = await searched(path, evaluations=8)
+    async with ports_at(path) as ports:
+        for entry in entries[:copied]:
+            await ports.store.journal.append("fork-1", replace(entry, sent=True))
+        lab = Lab(ports)
+        async with running([service.build(ports, Settings(reissue_outstanding=True)), lab.service()], ports, LIMITS):
+            assert (await journal(ports, "fork-1"))[copied:] == []
+            for _ in range(2):
+                await service.fork(ports, entries, at_seq=9, search_id="fork-1", policy="evolve", seed=3)
+            assert (await finished(ports, "fork-1")).outcome == "improved"
+        replay.verify(await journal(ports, "fork-1"))
+        with pytest.raises(UserError, match="fork-1: is taken"):
+            await service.fork(ports, entries, at_seq=8, search_id="fork-1", policy="evolve", seed=3)
+
+
+@on_loop
+async def test_downtime_before_a_resume_does_not_count_against_the_wall_clock(tmp_path):
+    path, clock = tmp_path / "run.db", ManualClock(1_000 * SECOND_NS)
+    async with ports_at(path, clock) as ports:
+        owner = service.build(ports, Settings()).subscriptions[0].handler
+        await owner(enveloped(a_search(evaluations=12, wall_ns=60 * SECOND_NS, at_ns=clock.now_ns())))
+    clock.advance(3_600 * SECOND_NS)
+    async with ports_at(path, clock) as ports:
+        lab = Lab(ports)
+        async with running([service.build(ports, Settings(reissue_outstanding=True)), lab.service()], ports, LIMITS):
+            assert (await finished(ports)).reason == "evaluations"
+        tree = replay.verify(await journal(ports)).tree
+    assert tree.down_ns == 3_600 * SECOND_NS
+    assert projection.summarize(tree).elapsed_ns < 60 * SECOND_NS
 
 
 @on_loop
