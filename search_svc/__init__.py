@@ -1,4 +1,15 @@
 """Owns the tree of candidates of every search and decides what to expand, evaluate, prune and announce.
 
-The decisions are pure (``decide`` and what it calls); ``owner`` takes facts through the journal; ``service`` composes.
+Where to look:
+
+- What is known: ``tree`` (the values), ``apply*`` (what each event means for them), ``invariants``.
+- What is decided: ``decide``, which asks ``opening`` and ``policies/`` what to expand, ``pruners`` what to close,
+  ``limits`` when to stop and ``finale`` who wins; ``scoring`` says what a verdict is worth, ``requests`` writes out
+  the questions to the workers.
+- What is kept: ``owner`` takes each fact through the journal, whose entries ``chain`` links; ``replay`` verifies,
+  rebuilds and forks it.
+- What is shown: ``projection`` (a search at a glance), ``story`` (one candidate's history).
+- How it runs: ``service`` (composition, submit, cancel, fork), ``settings``, ``__main__``.
+
+All but ``owner``, ``service`` and ``__main__`` are pure.
 """

@@ -1,5 +1,8 @@
 """``apply(tree, event) -> tree``: what every event, fact or command, means for the tree (pure).
 
+Questions to the synthesizer and their answers are in ``apply_synthesis``, those of the evaluator in
+``apply_evaluation``, the rest is here.
+
 ``apply`` records; it decides nothing. A tree is the fold of ``apply`` over the journal's inputs and commands, which is
 why it can be rebuilt without running any policy's choice again.
 """
@@ -8,9 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from search_svc import expanding, forking, limits, measuring
-from search_svc.changes import put_node
-from search_svc.tree import Tree
+from search_svc import apply_evaluation, apply_synthesis, limits
+from search_svc.tree import Statistics, Tree, put_node
 from shared.events import (
     CandidateProduced,
     CandidateRejected,
@@ -20,6 +22,7 @@ from shared.events import (
     ExpansionFailed,
     ExpansionRequested,
     NodePruned,
+    Purpose,
     SearchCancelled,
     SearchFinished,
     SearchForked,
@@ -49,23 +52,23 @@ def apply(tree: Tree, event: Event) -> Tree:
 def _applied(tree: Tree, event: Event) -> Tree:
     match event:
         case ExpansionRequested():
-            return expanding.expansion_requested(tree, event)
+            return apply_synthesis.expansion_requested(tree, event)
         case CandidateProduced():
-            return expanding.candidate_produced(tree, event)
+            return apply_synthesis.candidate_produced(tree, event)
         case CandidateRejected():
-            return expanding.candidate_rejected(tree, event)
+            return apply_synthesis.candidate_rejected(tree, event)
         case ExpansionFailed():
-            return expanding.expansion_failed(tree, event)
+            return apply_synthesis.expansion_failed(tree, event)
         case EvaluationRequested():
-            return measuring.evaluation_requested(tree, event)
+            return apply_evaluation.evaluation_requested(tree, event)
         case EvaluationCompleted():
-            return measuring.evaluation_completed(tree, event)
+            return apply_evaluation.evaluation_completed(tree, event)
         case NodePruned():
             return _pruned(tree, event)
         case SearchCancelled():
             return tree if tree.finished else replace(tree, limit="cancelled")
         case SearchForked():
-            return forking.forked(tree, event)
+            return _forked(tree, event)
         case SearchResumed():
             return replace(tree, down_ns=tree.down_ns + max(0, event.at_ns - tree.now_ns))
         case SearchFinished():
@@ -81,3 +84,35 @@ def _pruned(tree: Tree, event: NodePruned) -> Tree:
     if node is None:
         return replace(tree, ignored=tree.ignored + 1)
     return put_node(tree, replace(node, pruned=event.rule))
+
+
+def _forked(tree: Tree, event: SearchForked) -> Tree:
+    """Same history, another policy from here on: what the old policy concluded is dropped, what was measured stays."""
+    verdicts = tree.verdicts
+    search = replace(
+        tree.search,
+        search_id=event.search_id,
+        policy=event.policy,
+        policy_parameters=event.policy_parameters,
+        seed=event.seed,
+        at_ns=event.at_ns - tree.elapsed_ns,
+    )
+    tree = Tree(
+        search=search,
+        nodes={key: replace(node, final=None, statistics=Statistics()) for key, node in tree.nodes.items()},
+        expansions=tree.expansions,
+        in_flight={key: request for key, request in tree.in_flight.items() if request.purpose is Purpose.SEARCH},
+        kernels=tree.kernels,
+        root=tree.root,
+        charged=tree.charged,
+        duplicates=tree.duplicates,
+        rejected=tree.rejected,
+        ignored=tree.ignored,
+        best_id=tree.best_id,
+        since_best=tree.since_best,
+        barren_row=tree.barren_row,
+        now_ns=event.at_ns,
+    )
+    for candidate_id in verdicts:
+        tree = apply_evaluation.tell(replace(tree, verdicts=(*tree.verdicts, candidate_id)), candidate_id)
+    return tree

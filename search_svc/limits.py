@@ -20,7 +20,13 @@ FAILED_EXPANSIONS_ROW_MAX = 4
 """Failed expansions in a row after which the synthesizer counts as down."""
 
 INFRASTRUCTURE_ROW_MAX = 4
-"""Candidates in a row that no attempt could measure, after which the evaluators count as down."""
+"""Candidates in a row given up for failures on our side, after which the evaluators count as down."""
+
+UNMEASURED_ROW_MAX = 8
+"""Candidates in a row that no attempt could measure (24 measurements), after which the machine counts as too noisy.
+
+What cannot be measured costs no evaluation, so that without this limit a search on such a machine would never end.
+"""
 
 UNSUPPORTED = "unsupported_operator"
 """ExpansionFailed code, and reason: the synthesizer cannot write a first kernel for this operator."""
@@ -50,7 +56,9 @@ def _breakdown(tree: Tree) -> str:
         return "synthesis_budget"
     if tree.failed_expansions_row >= FAILED_EXPANSIONS_ROW_MAX:
         return "synthesis_failed"
-    return "infrastructure" if tree.infrastructure_row >= INFRASTRUCTURE_ROW_MAX else ""
+    if tree.infrastructure_row >= INFRASTRUCTURE_ROW_MAX:
+        return "infrastructure"
+    return "noise" if tree.unmeasured_row >= UNMEASURED_ROW_MAX else ""
 
 
 def _effort(tree: Tree) -> str:

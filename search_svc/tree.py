@@ -6,9 +6,10 @@ reports. It holds nothing that cannot be folded again from the journal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import TypeVar
 
 from shared.events import (
     Context,
@@ -22,6 +23,8 @@ from shared.events import (
     Status,
     Usage,
 )
+
+Value = TypeVar("Value")
 
 RETRYABLE = (Status.NOISY, Status.INFRASTRUCTURE)
 """Our fault: measured again, never charged to the candidate."""
@@ -159,7 +162,7 @@ class Tree:
     """Kernel id to the candidate that brought it first."""
     root: Offspring = Offspring()
     charged: int = 0
-    """Candidates sent to evaluation; what the budget counts."""
+    """Candidates sent to evaluation, less those that no attempt could measure; what the budget counts."""
     duplicates: int = 0
     rejected: int = 0
     ignored: int = 0
@@ -171,7 +174,9 @@ class Tree:
     """Answered expansions in a row without a new kernel, over the whole tree."""
     failed_expansions_row: int = 0
     infrastructure_row: int = 0
-    """Candidates in a row that no attempt could measure."""
+    """Candidates in a row given up because our side failed."""
+    unmeasured_row: int = 0
+    """Candidates in a row that no attempt could measure, for whatever reason."""
     synthesis_failure: tuple[str, str] = ("", "")
     """Code and detail of the last ExpansionFailed."""
     now_ns: int = 0
@@ -234,3 +239,26 @@ class Tree:
         while node := self.nodes.get(candidate_id):
             yield node
             candidate_id = node.parent_ids[0] if node.parent_ids else ""
+
+
+def put(mapping: Mapping[str, Value], key: str, value: Value) -> dict[str, Value]:
+    """A copy of ``mapping`` with ``key`` set."""
+    return {**mapping, key: value}
+
+
+def without(mapping: Mapping[str, Value], key: str) -> dict[str, Value]:
+    """A copy of ``mapping`` without ``key``."""
+    return {name: value for name, value in mapping.items() if name != key}
+
+
+def put_node(tree: Tree, node: Node) -> Tree:
+    """``tree`` with ``node`` in the place of the node of its id, if there is one."""
+    return replace(tree, nodes=put(tree.nodes, node.candidate_id, node))
+
+
+def change_offspring(tree: Tree, parent_ids: tuple[str, ...], change: Callable[[Offspring], Offspring]) -> Tree:
+    """Change what came of the first parent, or of the root when there is none."""
+    if not parent_ids:
+        return replace(tree, root=change(tree.root))
+    owner = tree.nodes[parent_ids[0]]
+    return put_node(tree, replace(owner, offspring=change(owner.offspring)))

@@ -157,6 +157,36 @@ def test_a_measurement_that_did_not_count_is_asked_for_again_and_not_charged(sta
         assert (request.attempt, search.tree.charged, search.tree.since_best) == (attempt, 1, 0)
     assert search.tell(measured(request, a_failure(status))) == []
     assert not search.tree.nodes[request.candidate_id].failed
+    assert (search.tree.charged, search.tree.since_best, search.tree.verdicts) == (0, 0, ())
+
+
+@pytest.mark.parametrize("status", [Status.NOISY, Status.INFRASTRUCTURE])
+def test_what_could_not_be_measured_costs_no_evaluation(status):
+    search = Search(evaluations=3, expansions_in_flight=1, candidates_per_expansion=1)
+    _given_up(search, status)
+    for _ in range(3):
+        assert not search.tree.limit
+        search.candidate(a_pass())
+    assert (search.tree.limit, search.tree.charged, len(search.tree.nodes)) == ("evaluations", 3, 4)
+
+
+def test_a_machine_too_noisy_to_measure_on_ends_the_search():
+    search = Search(expansions_in_flight=1, candidates_per_expansion=1)
+    search.candidate(a_pass())
+    for _ in range(limits.UNMEASURED_ROW_MAX):
+        assert not search.tree.limit
+        _given_up(search, Status.NOISY)
+    assert search.tree.limit == "noise"
+    finished = only(SearchFinished, search.tell(measured(search.issued[-1], a_pass())))
+    assert (finished.outcome, finished.reason, finished.evaluations) == ("improved", "noise", 1)
+
+
+def _given_up(search, status):
+    """A candidate that every attempt to measure fails for."""
+    request = search.candidate()
+    for _ in range(limits.ATTEMPTS_MAX):
+        issued = search.tell(measured(request, a_failure(status)))
+        request = next((e for e in issued if isinstance(e, EvaluationRequested)), request)
 
 
 def test_an_answer_to_an_earlier_attempt_is_ignored():
@@ -303,12 +333,9 @@ def test_a_search_without_any_passed_candidate_failed():
 def test_evaluators_that_are_down_end_the_search():
     search = Search(evaluations=50, expansions_in_flight=1, candidates_per_expansion=1)
     while not search.tree.finished:
-        request = search.candidate()
-        while search.tree.in_flight:
-            issued = search.tell(measured(request, a_failure(Status.INFRASTRUCTURE)))
-            request = next((e for e in issued if isinstance(e, EvaluationRequested)), request)
+        _given_up(search, Status.INFRASTRUCTURE)
     assert (search.tree.outcome, search.tree.reason) == ("failed", "infrastructure")
-    assert search.tree.charged == limits.INFRASTRUCTURE_ROW_MAX
+    assert (len(search.tree.nodes), search.tree.charged) == (limits.INFRASTRUCTURE_ROW_MAX, 0)
 
 
 def test_cancelling_ends_the_search_at_once():

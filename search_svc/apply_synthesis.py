@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from search_svc.changes import change_offspring, put, put_node
-from search_svc.tree import Expansion, Node, Offspring, Stage, Tree
+from search_svc.tree import Expansion, Node, Offspring, Stage, Tree, change_offspring, put, put_node
 from shared.events import CandidateProduced, CandidateRejected, ExpansionFailed, ExpansionRequested
 
 BARREN_MAX = 3

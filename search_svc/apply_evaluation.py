@@ -5,8 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from search_svc import limits, policies, scoring
-from search_svc.changes import change_offspring, put, put_node, without
-from search_svc.tree import RETRYABLE, FinalTry, Stage, Tree
+from search_svc.tree import (
+    NOT_THE_CANDIDATES_FAULT,
+    RETRYABLE,
+    FinalTry,
+    Stage,
+    Tree,
+    change_offspring,
+    put,
+    put_node,
+    without,
+)
 from shared.events import EvaluationCompleted, EvaluationRequested, Purpose, Status
 
 
@@ -50,18 +59,31 @@ def _verdict(tree: Tree, event: EvaluationCompleted) -> Tree:
     old = tree.nodes[event.candidate_id]
     score = scoring.score_ppm(event.evaluation, tree.search.baseline)
     node = replace(old, stage=Stage.DONE, evaluation=event.evaluation, score_ppm=score)
+    if event.evaluation.status in NOT_THE_CANDIDATES_FAULT:
+        return _given_up(put_node(tree, node), event.evaluation.status)
     better = node.passed and (tree.best is None or score > tree.best.score_ppm)
-    lost = event.evaluation.status is Status.INFRASTRUCTURE
     tree = replace(
         put_node(tree, node),
         best_id=node.candidate_id if better else tree.best_id,
         since_best=0 if better else tree.since_best + 1,
-        infrastructure_row=tree.infrastructure_row + 1 if lost else 0,
+        infrastructure_row=0,
+        unmeasured_row=0,
+        verdicts=(*tree.verdicts, node.candidate_id),
     )
-    if node.passed or node.failed:
-        failed = node.failed
-        tree = change_offspring(tree, node.parent_ids, lambda o: replace(o, failures=o.failures + 1 if failed else 0))
-    return tell(replace(tree, verdicts=(*tree.verdicts, node.candidate_id)), node.candidate_id)
+    failed = node.failed
+    tree = change_offspring(tree, node.parent_ids, lambda o: replace(o, failures=o.failures + 1 if failed else 0))
+    return tell(tree, node.candidate_id)
+
+
+def _given_up(tree: Tree, status: Status) -> Tree:
+    """No attempt could measure a candidate: its evaluation goes back to the budget, and nobody learns from it."""
+    lost = status is Status.INFRASTRUCTURE
+    return replace(
+        tree,
+        charged=tree.charged - 1,
+        infrastructure_row=tree.infrastructure_row + 1 if lost else 0,
+        unmeasured_row=tree.unmeasured_row + 1,
+    )
 
 
 def tell(tree: Tree, candidate_id: str) -> Tree:
