@@ -1,4 +1,4 @@
-"""``decide(tree, envelope) -> (tree, commands)``: every decision of a search, in one pure function.
+"""``decide(tree, envelope) -> (tree, commands)``: every decision of a search, in one function (pure).
 
 No clock (times come from facts), no randomness but ``ids.stream``, no sets, every sort ends in an id, every id is
 derived from its cause. Called twice with equal arguments it returns equal results, in any process, for ever; that is

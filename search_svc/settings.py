@@ -1,4 +1,4 @@
-"""Limits of search_svc and where they come from (pure)."""
+"""Limits of search_svc and where they come from."""
 
 from __future__ import annotations
 

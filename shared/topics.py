@@ -1,4 +1,4 @@
-"""Every topic, in one table: who writes it, who reads it, its key and how long it is kept."""
+"""Every topic, in one table: its key, its partitions and how long it is kept (pure)."""
 
 from __future__ import annotations
 

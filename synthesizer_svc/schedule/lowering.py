@@ -1,4 +1,4 @@
-"""The step from an operator to something that schedules can be rendered on: a port."""
+"""The step from an operator to something that schedules can be rendered on: a port (pure)."""
 
 from __future__ import annotations
 
