@@ -35,9 +35,7 @@ def test_a_run_directory_holds_log_report_and_result(finished):
 
     assert json.loads((run / "result.json").read_text()) == result
     assert (run / "search.kelog").is_file()
-    report = (run / "report.html").read_text()
-    assert "row_softmax" in report
-    assert "http://" not in report.replace("http://www.w3.org", "")
+    assert "row_softmax" in (run / "report.html").read_text()
 
 
 def test_a_run_replays_identically(finished, home):
