@@ -7,23 +7,25 @@ from search_svc.tree import Tree
 from shared.events import Memory
 
 STALLING_AFTER = 12
-"""Verdicts without a new best after which a clean draft is tried beside the policy's choices."""
+"""Verdicts without a new best after which a draft is tried beside the policy's choices."""
 
-CLEAN_PERIOD = 6
-"""Expansions between two clean drafts in one stall."""
+DRAFT_PERIOD = 6
+"""Expansions between two drafts in one stall."""
 
 
-def draft(**numbers: str | int) -> Ask:
-    """A candidate from nothing, with no memory of the others."""
-    return Ask(parent_ids=(), memory=Memory.CLEAN, reasons=reasons(**numbers))
+def draft(memory: Memory, **numbers: str | int) -> Ask:
+    """A candidate from nothing: with a clean mind, or knowing the drafts before it so as to differ from them."""
+    return Ask(parent_ids=(), memory=memory, reasons=reasons(**numbers))
 
 
 def asks(tree: Tree, n: int) -> tuple[Ask, ...]:
     """Up to ``n`` expansions that take precedence over the policy's; often none."""
     if not any(not node.pruned for node in tree.passed()):
         return _until_something_works(tree, n)
-    if tree.root_open and tree.since_best >= STALLING_AFTER and len(tree.expansions) % CLEAN_PERIOD == 0:
-        return (draft(draft="stall", since_best=tree.since_best),)
+    period, within = divmod(len(tree.expansions), DRAFT_PERIOD)
+    if tree.root_open and tree.since_best >= STALLING_AFTER and within == 0:
+        memory = Memory.SIBLINGS if period % 2 else Memory.CLEAN
+        return (draft(memory, draft="stall", since_best=tree.since_best),)
     return ()
 
 
@@ -36,7 +38,7 @@ def _until_something_works(tree: Tree, n: int) -> tuple[Ask, ...]:
     chosen: list[Ask] = []
     for turn in range(len(tree.expansions), len(tree.expansions) + n):
         if tree.root_open and (turn % 2 == 0 or not broken):
-            chosen.append(draft(draft="nothing passes yet", drafts=len(tree.root.children)))
+            chosen.append(draft(Memory.CLEAN, draft="nothing passes yet", drafts=len(tree.root.children)))
         elif broken:
             node = broken.pop(0)
             chosen.append(improve(node, reasons(repair=node.label, repairs=node.offspring.expansions)))

@@ -60,6 +60,6 @@ def improve(node: Node, numbers: Iterable[Entry]) -> Ask:
 
 
 def cross(first: Node, second: Node, numbers: Iterable[Entry]) -> Ask:
-    """Cross two nodes; the child counts as the first one's."""
-    ids = (first.candidate_id, second.candidate_id)
-    return Ask(parent_ids=ids, memory=Memory.SIBLINGS, reasons=tuple(numbers))
+    """Cross two nodes, both in view; the child counts as the first one's."""
+    pair = (first.candidate_id, second.candidate_id)
+    return Ask(parent_ids=pair, memory=Memory.PARENT_AND_SIBLINGS, reasons=tuple(numbers))

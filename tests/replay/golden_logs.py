@@ -1,7 +1,8 @@
-"""Golden logs: small searches recorded once per policy and logic version, and never edited.
+"""Golden logs: small searches recorded once per policy and logic version, and never edited after a release.
 
 ``python -m tests.replay.golden_logs`` records those that are missing. To change decision logic on purpose, raise
 ``logic_version`` of new searches and record logs of the new version beside the old ones, which must go on replaying.
+Version 1 is that of the first release; until then a change replaces its log.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def test_evolution_crosses_two_parents_of_one_island_only_once():
     search = a_search(policy="evolve", parameters={"islands": 1, "crossover": 1})
     tree = grown(search, {"a": ("", 1.5), "b": ("", 1.6)})
     (choice,) = ask(tree)
-    assert (sorted(choice.parent_ids), choice.memory) == (["a", "b"], Memory.SIBLINGS)
+    assert (sorted(choice.parent_ids), choice.memory) == (["a", "b"], Memory.PARENT_AND_SIBLINGS)
     crossed = grown(search, {"a": ("", 1.5), "b": ("", 1.6), "c": (choice.parent_ids, 0)})
     assert len(ask(crossed)[0].parent_ids) == 1
 
