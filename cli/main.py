@@ -10,6 +10,7 @@ from importlib.metadata import version
 import click
 
 from cli import divergence
+from cli.interruptible import Interrupted
 from shared.errors import KernelEvolveError, ReplayDivergence, UserError
 
 COMMANDS = ("optimize", "evaluate", "resume", "replay", "explain", "report", "chips", "knowledge")
@@ -53,6 +54,9 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         sys.exit(130)
+    except Interrupted as error:
+        click.echo(str(error), err=True)
+        sys.exit(error.exit_code)
     except UserError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(EXIT_USER_ERROR)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -93,6 +94,14 @@ def create(out: Path | None, operator: str) -> RunDirectory:
             f"cannot write there: {error.strerror}", where=str(path), hint="choose a directory you may write with --out"
         ) from error
     return RunDirectory(path=path)
+
+
+def discard(run: RunDirectory) -> None:
+    """Remove a directory in which no search began, and the default root when nothing else is in it."""
+    shutil.rmtree(run.path)
+    root = run.path.parent
+    if root == DEFAULT_ROOT and not any(root.iterdir()):
+        root.rmdir()
 
 
 def point_latest_at(run: RunDirectory) -> None:

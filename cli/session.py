@@ -61,15 +61,22 @@ async def search(
     """Submit ``started`` and see it through.
 
     Raises:
-        UserError: the operator is refused, before anything is searched.
+        UserError: the operator is refused, before anything is searched; the run directory is gone then.
     """
-    async with embedded(run.store_url, started.chip, os.environ) as system:
-        await system.ports.store.blobs.put(spec.source.encode())
-        view.note(f"admitting {spec.ref.name}: reference, mutants, baselines")
-        await system.admit(started.operator, threads=started.threads)
-        rundir.point_latest_at(run)
-        await search_service.submit(system.ports, started)
-        await follow(system, started.search_id, view)
+    begun = False
+    try:
+        async with embedded(run.store_url, started.chip, os.environ) as system:
+            await system.ports.store.blobs.put(spec.source.encode())
+            view.note(f"admitting {spec.ref.name}: reference, mutants, baselines")
+            await system.admit(started.operator, threads=started.threads)
+            begun = True
+            rundir.point_latest_at(run)
+            await search_service.submit(system.ports, started)
+            await follow(system, started.search_id, view)
+    except UserError:
+        if not begun:
+            rundir.discard(run)
+        raise
     return await conclude(run, spec, begin_ns=begin_ns)
 
 

@@ -16,12 +16,15 @@ import synthesizer_svc.service
 import synthesizer_svc.settings
 from evaluator_svc.evaluate import Evaluator
 from shared import topics, wire
+from shared.consume import ConsumeLimits
 from shared.events import Event, OperatorRef, SearchFinished
 from shared.ports import Ports, open_ports
 from shared.runtime import Running, running
 from shared.settings import PortSettings
 
 POLL_S = 0.5
+DRAIN_S = 1.0
+"""For records in flight when the system stops: a finished search has none that matter, a resumed one asks again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +83,9 @@ async def embedded(
         synthesizer = synthesizer_svc.service.build(ports, synthesizer_svc.settings.from_env(environment), library)
         evaluator = open_evaluator(ports, chip, environment)
         evaluation = evaluator_svc.service.build(ports, evaluator.settings, evaluator=evaluator)
-        async with running((knowledge, synthesizer, evaluation, search), ports) as services:
+        async with running(
+            (knowledge, synthesizer, evaluation, search), ports, ConsumeLimits(drain_s=DRAIN_S)
+        ) as services:
             yield Embedded(ports=ports, services=services, evaluator=evaluator)
 
 

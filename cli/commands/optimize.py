@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import shutil
 import sys
 import time
 from dataclasses import dataclass
@@ -14,8 +12,8 @@ from rich.console import Console
 
 from cli import rundir, session
 from cli.announce import announce
+from cli.interruptible import see_through
 from cli.live import LiveView
-from cli.messages import messages_to
 from search_svc import service as search_service
 from search_svc.policies import REGISTRY
 from search_svc.service import BASELINES, SUBMITTER
@@ -148,9 +146,5 @@ def run(
     rundir.write_manifest(directory, envelope, operator, stream=started.search_id)
     title = f"{spec.ref.name} on {started.chip}: {started.policy}, {started.budget.evaluations} evaluations"
     view = LiveView(Console(stderr=True), title=title, quiet=as_json and not sys.stderr.isatty())
-    try:
-        with rundir.exclusive(directory), messages_to(directory.messages), view:
-            return asyncio.run(session.search(directory, spec, started, view, begin_ns=begin_ns))
-    except UserError:
-        shutil.rmtree(directory.path)
-        raise
+    with view:
+        return see_through(directory, session.search(directory, spec, started, view, begin_ns=begin_ns))

@@ -16,8 +16,8 @@ from rich.console import Console
 from cli import history, rundir, session
 from cli.announce import announce
 from cli.commands.optimize import entries as parse_entries
+from cli.interruptible import see_through
 from cli.live import LiveView
-from cli.messages import messages_to
 from deploy.embedded import embedded
 from evaluator_svc import memo
 from search_svc import replay
@@ -70,8 +70,7 @@ def command(
         return
     chosen = policy or past.started.policy
     plan = prepare(past, fork_at, chosen, parse_entries(parameters), seed, out)
-    with rundir.exclusive(plan.directory), messages_to(plan.directory.messages):
-        finished = asyncio.run(fork(past, plan, begin_ns=begin_ns))
+    finished = see_through(plan.directory, fork(past, plan, begin_ns=begin_ns))
     sys.exit(announce(finished, as_json=as_json))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import time
@@ -14,8 +13,8 @@ from rich.console import Console
 
 from cli import rundir, session
 from cli.announce import announce
+from cli.interruptible import see_through
 from cli.live import LiveView
-from cli.messages import messages_to
 from deploy.embedded import embedded
 from search_svc import service as search_service
 from shared import wire
@@ -36,8 +35,7 @@ def command(run: Path, as_json: bool) -> None:
     """
     begin_ns = time.monotonic_ns()
     directory = rundir.open_existing(run)
-    with rundir.exclusive(directory), messages_to(directory.messages):
-        finished = asyncio.run(finish(directory, as_json=as_json, begin_ns=begin_ns))
+    finished = see_through(directory, finish(directory, as_json=as_json, begin_ns=begin_ns))
     sys.exit(announce(finished, as_json=as_json))
 
 
@@ -56,6 +54,9 @@ async def finish(directory: rundir.RunDirectory, *, as_json: bool, begin_ns: int
             done = show_past(view, entries)
             if not done:
                 if not entries:
+                    view.note(f"admitting {spec.ref.name}: reference, mutants, baselines")
+                    await system.admit(started.operator, threads=started.threads)
+                    rundir.point_latest_at(directory)
                     await search_service.submit(system.ports, started)
                 await session.follow(system, manifest.stream, view)
     return await session.conclude(directory, spec, begin_ns=begin_ns)
