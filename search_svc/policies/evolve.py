@@ -22,10 +22,10 @@ class Evolve:
     """
 
     islands: int = parameter(2, 1, 64)
-    population: int = parameter(8, 1, 1024)
+    population: int = parameter(4, 1, 1024)
     tournament: int = parameter(3, 1, 64)
     crossover: float = parameter(0.3, 0.0, 1.0)
-    migration_period: int = parameter(12, 1, 10_000)
+    migration_period: int = parameter(8, 1, 10_000)
 
     def ask(self, tree: Tree, n: int) -> tuple[Ask, ...]:
         order = ranked(tree)
