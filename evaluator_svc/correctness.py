@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluator_svc.cases import Bytes, Case
+from evaluator_svc.cases import Bytes, Case, elements
 from evaluator_svc.judge import Verdict, judge
 from evaluator_svc.poison import Poison, Stain
 from evaluator_svc.runner.ending import RunFailure
@@ -22,8 +22,9 @@ from shared.events import Entry, Status
 
 SETS = 3
 KE_DECLINED = 1
+UNREPEATABLE = "memory it never wrote, a race, a clock or a random number"
 UNWRITTEN_BY_CHANCE = 4
-"""More 32-bit elements than this equal to their poison are no coincidence (odds below 1e-9 up to 2**26 elements)."""
+"""More 32-bit elements than this that keep their poison in one run are no coincidence: odds below 1e-9 up to 2**26."""
 
 
 class Launcher(Protocol):
@@ -38,10 +39,10 @@ class Launcher(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """The stage's outcome. ``call_ns`` is the controller's time of one early call: a hint for block sizes."""
+    """The stage's outcome. ``answers``: the bytes given for case one, which every later process must give, too."""
 
     verdict: Verdict
-    call_ns: int = 0
+    answers: tuple[bytes, ...] = ()
 
 
 async def check(runner: Launcher, cases: Sequence[Case], poison: Poison, *, call_s: float) -> Checked:
@@ -57,7 +58,7 @@ async def check(runner: Launcher, cases: Sequence[Case], poison: Poison, *, call
             return Checked(verdict=verdict)
     last = await stage.again(cases[0], kept)
     evidence = (Entry(name="cases", value=str(len(cases))), *first.evidence)
-    return Checked(verdict=last if not last.passed else Verdict(evidence=evidence), call_ns=stage.call_ns)
+    return Checked(verdict=last if not last.passed else Verdict(evidence=evidence), answers=kept)
 
 
 async def check_shape(runner: Launcher, case: Case, poison: Poison, *, call_s: float) -> Verdict:
@@ -75,33 +76,38 @@ async def check_shape(runner: Launcher, case: Case, poison: Poison, *, call_s: f
 class _Stage:
     def __init__(self, runner: Launcher, poison: Poison, call_s: float) -> None:
         self._runner, self._poison, self._call_s = runner, poison, call_s
-        self.call_ns = 0
 
     def load(self, set_: int, case: Case) -> list[Stain]:
         for index, data in enumerate(case.inputs):
             self._runner.write_input(set_, index, data)
         return [self._poison.apply(self._runner.output_bytes(set_, i)) for i in range(len(case.references))]
 
-    def outputs(self, case: Case, set_: int) -> list[bytes]:
-        return [bytes(self._runner.output_bytes(set_, i)) for i in range(len(case.references))]
+    def outputs(self, case: Case, set_: int) -> tuple[bytes, ...]:
+        return tuple(bytes(self._runner.output_bytes(set_, i)) for i in range(len(case.references)))
 
     async def repeat(self, case: Case) -> Verdict:
         """Case one on every set: complete, repeatable, right."""
         stains = [self.load(set_, case) for set_ in range(SETS)]
-        failed = await self._run(SETS, case)
+        # One call first: a kernel that never returns is found after the time of one.
+        failed = await self._run(1, case) or await self._run(SETS - 1, case, first_set=1)
         if failed is not None:
             return failed
-        unwritten = [self._unwritten(case, set_, stains[set_]) for set_ in range(SETS)]
-        # Left alone each time: never written. Left alone now and then: it depends on what was there before.
-        if unwritten[0] is not None and all(one == unwritten[0] for one in unwritten):
-            return unwritten[0]
         for output in range(len(case.references)):
+            # Left alone each time: never written. Left alone now and then: it depends on what was there before.
+            left = [self._untouched(case, output, set_, stains[set_]) for set_ in range(SETS)]
+            never = np.logical_and.reduce(left)
+            chance = UNWRITTEN_BY_CHANCE + (4 * SETS * never.size >> 8 * case.references[output].spec.dtype.itemsize)
+            sometimes = np.count_nonzero(np.logical_or.reduce(left) & ~never) > chance
+            unwritten = None if sometimes else _unwritten(case, output, never, by_chance=0)
+            if unwritten is not None:
+                return unwritten
             one = self._runner.output_bytes(0, output)
             for set_ in range(1, SETS):
-                differs = _first_difference(one, self._runner.output_bytes(set_, output))
-                if differs is not None:
-                    depends = "; the result depends on what the output held before" if any(unwritten) else ""
-                    return _nondeterministic(output, differs, f"two of {SETS} runs on equal inputs differ{depends}")
+                other = self._runner.output_bytes(set_, output)
+                if _first_difference(one, other) is not None:
+                    why = "what the output held before" if sometimes else UNREPEATABLE
+                    reason = f"two of {SETS} runs on equal inputs differ: {why} shows"
+                    return _nondeterministic(case, output, (one, other), reason)
         return self._judge(case, 0)
 
     async def batch(self, cases: Sequence[Case]) -> Verdict:
@@ -121,20 +127,23 @@ class _Stage:
         failed = await self._run(1, case, first_set=SETS - 1)
         if failed is not None:
             return failed
-        for output, before in enumerate(kept):
-            differs = _first_difference(before, self._runner.output_bytes(SETS - 1, output))
-            if differs is not None:
-                return _nondeterministic(output, differs, "the result depends on the calls made before")
-        return Verdict()
+        after = self.outputs(case, SETS - 1)
+        return unequal(case, kept, after, "the result depends on the calls made before") or Verdict()
 
     def judge_set(self, case: Case, set_: int, stains: Sequence[Stain]) -> Verdict:
-        return self._unwritten(case, set_, stains) or self._judge(case, set_)
+        for output, reference in enumerate(case.references):
+            if reference.spec.dtype.itemsize < np.dtype(np.float32).itemsize:
+                continue  # left to the judge: chance is too common
+            same = self._untouched(case, output, set_, stains)
+            unwritten = _unwritten(case, output, same, by_chance=UNWRITTEN_BY_CHANCE)
+            if unwritten is not None:
+                return unwritten
+        return self._judge(case, set_)
 
     async def _run(self, calls: int, case: Case, first_set: int = 0) -> Verdict | None:
         ran = await self._runner.run(calls, first_set, self._call_s * calls)
         if isinstance(ran, RunFailure):
             return _in_case(case, Verdict(status=ran.status, evidence=ran.evidence))
-        self.call_ns = ran.elapsed_ns // calls
         refused = _return_code(ran.return_code)
         if refused is not None:
             return _in_case(case, refused)
@@ -157,23 +166,26 @@ class _Stage:
             passed = passed if passed.evidence else verdict
         return passed
 
-    def _unwritten(self, case: Case, set_: int, stains: Sequence[Stain]) -> Verdict | None:
-        """Elements that still hold their poison. Types under 32 bits are left to the judge: chance is too common."""
-        for output, (reference, stain) in enumerate(zip(case.references, stains, strict=True)):
-            size = reference.spec.dtype.itemsize
-            if size < np.dtype(np.float32).itemsize:
-                continue
-            same = self._poison.untouched(stain, self._runner.output_bytes(set_, output), size)
-            count = int(np.count_nonzero(same))
-            if count > UNWRITTEN_BY_CHANCE or count == same.size:
-                index = [int(i) for i in np.unravel_index(int(np.argmax(same)), reference.spec.shape or (1,))]
-                evidence = (
-                    Entry(name="reason", value="part of the output was never written"),
-                    Entry(name="unwritten_elements", value=f"{count} of {same.size}"),
-                    Entry(name="first_wrong_index", value=str(index)),
-                )
-                return _in_case(case, Verdict(status=Status.WRONG_RESULT, evidence=evidence), output)
+    def _untouched(self, case: Case, output: int, set_: int, stains: Sequence[Stain]) -> NDArray[np.bool_]:
+        """Per element, whether it still holds its poison."""
+        size = case.references[output].spec.dtype.itemsize
+        return self._poison.untouched(stains[output], self._runner.output_bytes(set_, output), size)
+
+
+def _unwritten(case: Case, output: int, same: NDArray[np.bool_], *, by_chance: int) -> Verdict | None:
+    """The verdict on elements that hold their poison, where more than ``by_chance`` (or all) do."""
+    count = int(np.count_nonzero(same))
+    if count <= by_chance and count != same.size:
         return None
+    if not count:
+        return None  # an output without elements
+    index = [int(i) for i in np.unravel_index(int(np.argmax(same)), case.references[output].spec.shape or (1,))]
+    evidence = (
+        Entry(name="reason", value="part of the output was never written"),
+        Entry(name="unwritten_elements", value=f"{count} of {same.size}"),
+        Entry(name="first_wrong_index", value=str(index)),
+    )
+    return _in_case(case, Verdict(status=Status.WRONG_RESULT, evidence=evidence), output)
 
 
 def _return_code(code: int) -> Verdict | None:
@@ -193,13 +205,26 @@ def _in_case(case: Case, verdict: Verdict, output: int | None = None) -> Verdict
     return Verdict(status=verdict.status, evidence=(*verdict.evidence, *where))
 
 
-def _nondeterministic(output: int, byte: int, reason: str) -> Verdict:
+def _nondeterministic(case: Case, output: int, runs: tuple[Bytes, Bytes], reason: str) -> Verdict:
+    """``runs`` gave unequal bytes for ``output`` on the inputs of ``case``."""
+    spec = case.references[output].spec
+    byte = _first_difference(*runs) or 0
+    at = byte // spec.dtype.itemsize
+    values = [str(elements(run, spec.dtype)[at]) for run in runs]
     evidence = (
         Entry(name="reason", value=reason),
-        Entry(name="output", value=str(output)),
-        Entry(name="first_differing_byte", value=str(byte)),
+        Entry(name="first_differing_index", value=str([int(i) for i in np.unravel_index(at, spec.shape or (1,))])),
+        Entry(name="values", value=" and ".join(values)),
     )
-    return Verdict(status=Status.NONDETERMINISTIC, evidence=evidence)
+    return _in_case(case, Verdict(status=Status.NONDETERMINISTIC, evidence=evidence), output)
+
+
+def unequal(case: Case, one: Sequence[Bytes], other: Sequence[Bytes], reason: str) -> Verdict | None:
+    """NONDETERMINISTIC where two runs on the inputs of ``case`` gave unequal outputs."""
+    for output, runs in enumerate(zip(one, other, strict=True)):
+        if _first_difference(*runs) is not None:
+            return _nondeterministic(case, output, runs, reason)
+    return None
 
 
 def _first_difference(one: Bytes, other: Bytes) -> int | None:

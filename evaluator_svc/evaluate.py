@@ -12,7 +12,7 @@ from importlib.metadata import version
 from evaluator_svc.baselines import Baselines
 from evaluator_svc.cases import Suite
 from evaluator_svc.claims import Claim, Physics
-from evaluator_svc.correctness import SETS, check, check_shape
+from evaluator_svc.correctness import SETS, Checked, check, check_shape
 from evaluator_svc.device import Device
 from evaluator_svc.judge import Verdict
 from evaluator_svc.measuring import Measurer, Subject
@@ -33,6 +33,8 @@ from shared.ports import Ports
 SHAPE_GUARD = b"\0ke_shape_guard\0"
 """The symbol's name in the library's string table."""
 ENTRY = "ke_launch"
+PRINTED_SHOWN = 200
+"""Bytes of what a failed kernel printed that go into its evidence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,13 +111,21 @@ class Evaluator:
                     return Evaluation(status=built.status, evidence=built.evidence, sandbox=built.sandbox, log_hash=log)
                 with job.watch.span("correctness"):
                     suite = await self._suite(job)
-                    level, verdict = await self._check(job, built, suite)
+                    level, checked = await self._check(job, built, suite)
+                    verdict = checked.verdict
                 if not verdict.passed:
                     return Evaluation(status=verdict.status, evidence=verdict.evidence, sandbox=level)
                 with job.watch.span("timing"):
                     baselines = await self._baselines(job, stack)
             final = job.request.purpose is Purpose.FINAL
-            subject = Subject(library=built.path, suite=suite, bench=job.bench, baselines=baselines, final=final)
+            subject = Subject(
+                library=built.path,
+                suite=suite,
+                bench=job.bench,
+                baselines=baselines,
+                answers=checked.answers,
+                final=final,
+            )
             made, physics = await self._measurer.measure(subject, job.watch)
             with job.watch.span("timing"):
                 await stack.aclose()
@@ -135,20 +145,26 @@ class Evaluator:
         suite, _ = await job.bench.suite()
         return await job.bench.fresh_suite() if job.request.purpose is Purpose.FINAL else suite
 
-    async def _check(self, job: _Job, built: Built, suite: Suite) -> tuple[str, Verdict]:
+    async def _check(self, job: _Job, built: Built, suite: Suite) -> tuple[str, Checked]:
         """The correctness stage; returns the sandbox level too."""
         limits = self.settings.limits
         runner = self._runner(job, built, suite.inputs, suite.outputs, SETS)
         async with runner:
             checked = await check(runner, suite.cases, self._poison, call_s=limits.call_s)
-            level = runner.sandbox
+            level, printed = runner.sandbox, runner.printed(PRINTED_SHOWN)
         verdict, case = checked.verdict, suite.shape_case
+        if not verdict.passed and printed:
+            said = "".join(c if c.isprintable() else " " for c in printed).strip()
+            verdict = replace(verdict, evidence=(*verdict.evidence, _entry("printed", f"{said!r} (not believed)")))
+            return level, replace(checked, verdict=verdict)
         if not verdict.passed or case is None or SHAPE_GUARD not in built.path.read_bytes():
-            return level, verdict
+            return level, checked
         outputs = tuple(reference.spec for reference in case.references)
         async with self._runner(job, built, case.specs, outputs, 1) as runner:
             shaped = await check_shape(runner, case, self._poison, call_s=limits.call_s)
-        return level, shaped if not shaped.passed else Verdict(evidence=(*verdict.evidence, *shaped.evidence))
+        if shaped.passed:
+            shaped = Verdict(evidence=(*verdict.evidence, *shaped.evidence))
+        return level, replace(checked, verdict=shaped)
 
     async def _passed(self, job: _Job, suite: Suite, made: Claim, physics: Physics) -> Evaluation:
         """Roofline and diagnosis of a kernel that passed everything."""
@@ -167,10 +183,18 @@ class Evaluator:
     def _runner(
         self, job: _Job, built: Built, inputs: tuple[TensorSpec, ...], outputs: tuple[TensorSpec, ...], sets: int
     ) -> Runner:
+        """A runner for checking."""
         limits = RunnerLimits(memory_bytes=self.settings.limits.kernel_memory_bytes)
         bench = job.bench
         return Runner.open(
-            built.path, inputs, outputs, sets=sets, limits=limits, threads=bench.threads, cpus=bench.cpus
+            built.path,
+            inputs,
+            outputs,
+            sets=sets,
+            limits=limits,
+            threads=bench.threads,
+            cpus=bench.cpus,
+            stained=True,
         )
 
     async def _place(self, operator: OperatorRef, threads: int) -> tuple[OperatorRef, str, int, tuple[int, ...]]:

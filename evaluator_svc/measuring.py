@@ -39,6 +39,8 @@ class Subject:
     suite: Suite
     bench: Workbench
     baselines: Baselines
+    answers: tuple[bytes, ...]
+    """What it gave for the suite's first case."""
     final: bool
 
 
@@ -107,7 +109,13 @@ class Measurer:
         )
         async with runner:
             contest = Contest(
-                runner, subject.baselines, suite.public, self._poison, self._settings.timing, call_s=limits.call_s
+                runner,
+                subject.baselines,
+                suite.public,
+                self._poison,
+                self._settings.timing,
+                call_s=limits.call_s,
+                answers=subject.answers,
             )
             measured = await contest.measure(rounds)
             if measured.verdict.passed and cold_calls:

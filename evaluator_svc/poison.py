@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shared.dtypes import DType
+
 POOL_BYTES = 1 << 22
 WORD = 8
 
@@ -36,6 +38,20 @@ class Poison:
             part = target[start : start + POOL_BYTES]
             part[:] = self._pool[stain.offset : stain.offset + part.size]
         return stain
+
+    def nudge(self, buffer: memoryview, dtype: DType) -> None:
+        """Flip the last bit of about half of the values of a float32 or float64 ``buffer``.
+
+        Round numbers (zeros, ones, masks, infinities) stay: their last byte is zero.
+        """
+        if dtype not in (DType.F32, DType.F64):
+            return
+        values = np.frombuffer(buffer, dtype=f"u{dtype.itemsize}")
+        offset = secrets.randbelow(POOL_BYTES // WORD) * WORD
+        bits = self._pool[offset : offset + POOL_BYTES].view(values.dtype) & 1
+        for start in range(0, values.size, bits.size):
+            part = values[start : start + bits.size]
+            part ^= np.where(part & 0xFF, bits[: part.size], 0).astype(values.dtype)
 
     def untouched(self, stain: Stain, buffer: memoryview, itemsize: int) -> NDArray[np.bool_]:
         """Per element, whether it still holds what ``apply`` wrote; by chance for one in 256**itemsize."""

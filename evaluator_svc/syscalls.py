@@ -34,8 +34,10 @@ LOADING = ("openat", "pread64", "access", "readlink", "seccomp")
 REFUSED = (
     "sched_setaffinity", "sched_setscheduler", "sched_setparam", "setpriority", "mlock", "mlock2", "mlockall", "mbind",
     "set_mempolicy", "get_mempolicy", "prctl", "prlimit64", "setrlimit", "getrlimit", "ioctl", "fcntl", "rt_sigaction",
+    "dup", "dup2", "dup3",
 )  # fmt: skip
-"""Harmless to try (libraries do) and answered with EPERM: limits, placement and signal handlers stay as set."""
+"""Harmless to try (libraries do, ``perror`` duplicates) and answered with EPERM: limits, placement, signal handlers and
+descriptors stay as set."""
 
 NEVER_IN_A_BUILD = (
     "socket", "socketpair", "connect", "bind", "listen", "accept", "accept4", "sendto", "sendmsg", "sendmmsg",

@@ -1,6 +1,7 @@
 """Timing: interleaved blocks of candidate, eager and compiled, every one on values the candidate has not seen before.
 
-One block: new inputs are written, outputs poisoned, one call made (its *fresh* time), outputs poisoned again, then a
+One block: new inputs are written (for the candidate with random last bits, so that they are new even when their case is
+not), outputs poisoned, one call made (its *fresh* time), outputs poisoned again, then a
 block of calls timed by the controller's clock and its outputs verified. A round has one block of every contestant, in
 an order shuffled from round to round and mirrored in every second one (A B C, C B A).
 """
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 
 from evaluator_svc.baselines import Baselines
 from evaluator_svc.cases import Case
-from evaluator_svc.correctness import Launcher
+from evaluator_svc.correctness import Launcher, unequal
 from evaluator_svc.judge import Verdict, judge, within
 from evaluator_svc.oracle import new_seed
 from evaluator_svc.poison import Poison
@@ -66,8 +67,11 @@ class Contest:
         settings: TimingSettings,
         *,
         call_s: float,
+        answers: Sequence[bytes],
     ) -> None:
+        """``answers``: what the kernel gave for the first of ``cases`` in another process."""
         self._runner, self._baselines, self._poison = runner, baselines, poison
+        self._answers = answers
         self._cases, self._settings, self._call_s = cases, settings, call_s
         self._draw = random.Random(new_seed())  # noqa: S311 - seeded from the operating system, order only
         self._names = (CANDIDATE, *baselines.names)
@@ -97,13 +101,15 @@ class Contest:
                 case = self._fresh_inputs(name)
                 evict()
                 elapsed = await self._call(name, 1)
-                if elapsed is None or (name == CANDIDATE and not self._verify(case)):
+                if elapsed is None or (name == CANDIDATE and not await self._verify(case)):
                     return False
                 self._measured.samples[name].cold_ns.append(elapsed)
         return True
 
     async def _warm_up(self) -> bool:
-        """Touch everything once and size the blocks."""
+        """Touch everything once, compare with the process that was checked, and size the blocks."""
+        if not await self._repeats():
+            return False
         for name in self._names:
             self._fresh_inputs(name)
             for calls in (1, 1):
@@ -121,6 +127,18 @@ class Contest:
             )
         return True
 
+    async def _repeats(self) -> bool:
+        """Whether this process gives the bytes that the checked one gave."""
+        case = self._cases[0]
+        self._load(case)
+        if await self._call(CANDIDATE, 1) is None:
+            return False
+        given = [self._runner.output_bytes(0, output) for output in range(len(self._answers))]
+        differs = unequal(case, self._answers, given, "two processes give different results on equal inputs")
+        if differs is not None:
+            self._fail(differs)
+        return differs is None
+
     async def _block(self, name: str) -> bool:
         samples = self._measured.samples[name]
         case = self._fresh_inputs(name)
@@ -130,7 +148,7 @@ class Contest:
         if name == CANDIDATE:
             self._stain(case)
         elapsed = await self._call(name, samples.calls, block=True)
-        if elapsed is None or (name == CANDIDATE and not self._verify(case)):
+        if elapsed is None or (name == CANDIDATE and not await self._verify(case)):
             return False
         samples.fresh_ns.append(fresh)
         samples.block_ns.append(elapsed / samples.calls)
@@ -139,12 +157,21 @@ class Contest:
     def _fresh_inputs(self, name: str) -> Case:
         case = self._draw.choice(self._cases)
         if name == CANDIDATE:
-            for index, data in enumerate(case.inputs):
-                self._runner.write_input(0, index, data)
-            self._stain(case)
+            self._load(case)
+            self._nudge(case)
         else:
             self._baselines.write_inputs(case.inputs)
         return case
+
+    def _nudge(self, case: Case) -> None:
+        """Make the candidate's inputs new: no kernel has an answer to these bytes in store."""
+        for index, spec in enumerate(case.specs):
+            self._poison.nudge(self._runner.input_bytes(0, index), spec.dtype)
+
+    def _load(self, case: Case) -> None:
+        for index, data in enumerate(case.inputs):
+            self._runner.write_input(0, index, data)
+        self._stain(case)
 
     def _stain(self, case: Case) -> None:
         for output in range(len(case.references)):
@@ -166,7 +193,7 @@ class Contest:
             self._measured.clocks.append((ran.elapsed_ns, ran.runner_ns))
         return ran.elapsed_ns
 
-    def _verify(self, case: Case) -> bool:
+    async def _verify(self, case: Case) -> bool:
         """The outputs of the block just timed, against the case it ran on."""
         self._measured.verified += 1
         overrun = self._runner.slack_intact()
@@ -174,15 +201,27 @@ class Contest:
             evidence = (_entry("reason", "wrote outside its outputs while timed"), _entry("where", overrun))
             self._fail(Verdict(status=Status.RUNTIME_ERROR, evidence=evidence))
             return False
+        if self._wrong(case) is None:
+            return True
+        # A last bit may decide a comparison in the operator: what counts is the answer on the case's very inputs.
+        self._load(case)
+        if await self._call(CANDIDATE, 1) is None:
+            return False
+        wrong = self._wrong(case)
+        if wrong is not None:
+            self._fail(Verdict(status=wrong.status, evidence=(*wrong.evidence, _entry("case", "a timed call"))))
+        return wrong is None
+
+    def _wrong(self, case: Case) -> Verdict | None:
+        """The first output that does not pass, if any."""
         for output, reference in enumerate(case.references):
             data = self._runner.output_bytes(0, output)
             if within(reference, data):
                 continue
             verdict = judge(reference, data)
             if not verdict.passed:
-                self._fail(Verdict(status=verdict.status, evidence=(*verdict.evidence, _entry("case", "a timed call"))))
-                return False
-        return True
+                return verdict
+        return None
 
     def _hopeless(self) -> bool:
         mine = self._measured.samples[CANDIDATE].block_ns

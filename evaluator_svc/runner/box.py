@@ -64,10 +64,18 @@ class RunnerBox:
     """
 
     def __init__(
-        self, library: Path, buffers: Buffers, *, limits: RunnerLimits, threads: int, cpus: tuple[int, ...]
+        self,
+        library: Path,
+        buffers: Buffers,
+        *,
+        limits: RunnerLimits,
+        threads: int,
+        cpus: tuple[int, ...],
+        stained: bool,
     ) -> None:
         self.level = ""
         self._buffers, self._limits, self._threads, self._cpus = buffers, limits, threads, cpus
+        self._stained = stained
         with ExitStack() as resources:
             page = os.memfd_create("ke-report")
             resources.callback(os.close, page)
@@ -173,6 +181,7 @@ class RunnerBox:
             fds=fds,
             cpus=self._cpus,
             buffers=self._buffers,
+            stained=self._stained,
         )
         return sandbox.start("run", configuration, (), box, fds=fds, output=self._output)
 

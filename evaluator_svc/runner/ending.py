@@ -7,7 +7,7 @@
 | exit of its own accord, even with code 0 | CHEAT |
 | foreign bytes on the result channel, or its loss | CHEAT |
 | more threads alive after a call than were granted | CHEAT |
-| an allocation was refused and the kernel failed; killed by the kernel for memory | OUT_OF_MEMORY |
+| an allocation was refused and the kernel failed or gave up; killed by the kernel for memory | OUT_OF_MEMORY |
 | write into an input | MUTATED_INPUT |
 | any other fatal signal, an exception | RUNTIME_ERROR |
 | cannot be loaded, no ke_launch | LAUNCH_FAILED |
@@ -55,7 +55,7 @@ def classify(report: Report, exit_status: int | None, layout: Layout) -> RunFail
     if report.kind == Kind.SIGNAL and report.signal == signal.SIGSYS:
         return failure(Status.CHEAT, forbidden=syscalls.describe(report.syscall), argument=report.text)
     if exit_status == 128 + signal.SIGSYS:  # signals were blocked, as posix_spawn does before it clones
-        return failure(Status.CHEAT, forbidden="a system call")
+        return failure(Status.CHEAT, forbidden="a system call with signals blocked, as system() and posix_spawn() do")
     if report.kind == Kind.CHANNEL or exit_status is None:
         return failure(Status.CHEAT, channel="closed the result channel")
     if report.refused and (report.kind != Kind.NONE or exit_status > 128):
@@ -74,6 +74,11 @@ def thrown(report: Report, kind: int) -> RunFailure:
     if kind == Kind.BAD_ALLOC or report.refused:
         return failure(Status.OUT_OF_MEMORY, refused_bytes=report.refused or "", exception=report.text)
     return failure(Status.RUNTIME_ERROR, exception=report.text)
+
+
+def refused(report: Report, code: int) -> RunFailure:
+    """ke_launch gave up with ``code`` after an allocation was refused."""
+    return failure(Status.OUT_OF_MEMORY, refused_bytes=report.refused, return_code=code)
 
 
 def _fault(report: Report, layout: Layout) -> RunFailure:

@@ -1,6 +1,7 @@
 """Where a runner's buffers lie (pure).
 
-Each buffer has whole pages of its own between pages without access. Its data ends at the page's end, as far as the
+Each buffer has whole pages of its own between stretches without access, long enough that a wild index into one buffer
+does not land in another. Its data ends at the page's end, as far as the
 64-byte alignment of the ABI allows, so that one element too far is a fault; the at most 63 bytes left over, and the
 bytes before the data in its first page, hold canaries.
 """
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 from evaluator_svc.tensors import TensorSpec
 
 PAGE = 4096
+GUARD = 1 << 28
+"""Bytes without access on either side of a buffer: address space only, no memory."""
 ALIGNMENT = 64
 """Bytes; promised by ``ke_abi.h``."""
 
@@ -54,9 +57,9 @@ class Layout:
             begin, end = r.at + r.data, r.at + r.data + r.nbytes
             if begin <= offset < end:
                 return f"byte {offset - begin} of {r.name}"
-            if end <= offset < r.at + r.size + PAGE:
+            if end <= offset < r.at + r.size + GUARD:
                 return f"byte {offset - end} past the end of {r.name}"
-            if r.at - PAGE <= offset < begin:
+            if r.at - GUARD <= offset < begin:
                 return f"{begin - offset} bytes before the start of {r.name}"
         return "between buffers"
 
@@ -66,10 +69,10 @@ class Layout:
 
 
 def plan(inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], sets: int) -> Layout:
-    """Lay out ``sets`` copies of the tensors. Two guard pages lie between neighbours: one for each."""
+    """Lay out ``sets`` copies of the tensors. Two guards lie between neighbours: one for each."""
     regions: list[Region] = []
     files = {False: 0, True: 0}
-    at = PAGE
+    at = GUARD
     for set_, (output, specs) in itertools.product(range(sets), ((False, inputs), (True, outputs))):
         for index, spec in enumerate(specs):
             padded = max(1, -(-spec.nbytes // ALIGNMENT)) * ALIGNMENT
@@ -79,5 +82,5 @@ def plan(inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], sets: int)
                        data=size - padded, nbytes=spec.nbytes)
             )  # fmt: skip
             files[output] += size
-            at += size + 2 * PAGE
+            at += size + 2 * GUARD
     return Layout(regions=tuple(regions), inputs_bytes=files[False], outputs_bytes=files[True], span=at)

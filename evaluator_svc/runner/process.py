@@ -57,10 +57,12 @@ class Runner:
         limits: RunnerLimits,
         threads: int,
         cpus: tuple[int, ...],
+        stained: bool,
     ) -> None:
         self.sandbox = ""
         self.failure: RunFailure | None = None
         self._library, self._limits, self._threads, self._cpus = library, limits, threads, cpus
+        self._stained = stained
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="runner")
         self._buffers = Buffers(inputs, outputs, sets)
         self._box: RunnerBox | None = None
@@ -76,13 +78,16 @@ class Runner:
         limits: RunnerLimits | None = None,
         threads: int = 1,
         cpus: tuple[int, ...] = (),
+        stained: bool = False,
     ) -> Self:
         """Prepare buffers; the process starts on entering the context.
 
         ``sets`` copies of all tensors, over which calls rotate. ``cpus`` empty: not pinned. A kernel may have
-        ``threads`` threads alive between calls.
+        ``threads`` threads alive between calls. ``stained``: memory it allocates and stack it has not written hold
+        other values each time (slower: for checking, never for timing).
         """
-        return cls(library, inputs, outputs, sets=sets, limits=limits or RunnerLimits(), threads=threads, cpus=cpus)
+        limits = limits or RunnerLimits()
+        return cls(library, inputs, outputs, sets=sets, limits=limits, threads=threads, cpus=cpus, stained=stained)
 
     async def __aenter__(self) -> Self:
         """Start the box and load the kernel.
@@ -150,7 +155,14 @@ class Runner:
             raise
 
     def _start(self) -> None:
-        self._box = RunnerBox(self._library, self._buffers, limits=self._limits, threads=self._threads, cpus=self._cpus)
+        self._box = RunnerBox(
+            self._library,
+            self._buffers,
+            limits=self._limits,
+            threads=self._threads,
+            cpus=self._cpus,
+            stained=self._stained,
+        )
         self.sandbox = self._box.level
         self.failure = self._box.load()
 
@@ -177,6 +189,8 @@ class Runner:
             spent = box.cpu_ns() - before
         except OSError:  # the process ended between two questions
             return box.end(None)
+        if answer.code != 0 and box.report().refused:
+            return box.end(ending.refused(box.report(), answer.code))
         if alive > self._threads:
             left = f"{alive} alive after a call, {self._threads} granted"
             return box.end(ending.failure(Status.CHEAT, threads=left))

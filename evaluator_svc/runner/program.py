@@ -42,7 +42,9 @@ def cache_directory() -> Path:
 @cache
 def runner_program() -> Path:
     """Build the program that runs inside the box."""
-    return _built("native.cpp", "runner", ("-fopenmp", "-Wl,--no-as-needed", "-lgomp", "-lmvec", "-lm", "-ldl"))
+    return _built(
+        "native.cpp", "runner", ("-rdynamic", "-fopenmp", "-Wl,--no-as-needed", "-lgomp", "-lmvec", "-lm", "-ldl")
+    )
 
 
 @cache

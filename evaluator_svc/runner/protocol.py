@@ -84,10 +84,11 @@ def configuration(
     fds: Sequence[int],
     cpus: Sequence[int],
     buffers: Buffers,
+    stained: bool,
 ) -> bytes:
     """Everything ``prepare`` of the runner program reads. ``fds``: report, inputs, outputs, command, reply."""
     packed = confinement + text(loaded_filter) + text(library.encode()) + struct.pack("<5i", *fds)
-    packed += struct.pack("<3I", buffers.sets, len(buffers.inputs), len(buffers.outputs))
+    packed += struct.pack("<4I", buffers.sets, len(buffers.inputs), len(buffers.outputs), stained)
     packed += struct.pack(f"<I{len(cpus)}I", len(cpus), *cpus)
     packed += struct.pack("<Q", buffers.layout.span)
     packed += b"".join(_tensor(spec) for spec in (*buffers.inputs, *buffers.outputs))

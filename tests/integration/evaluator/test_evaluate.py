@@ -15,7 +15,7 @@ STATUSES = {
     "returns_input": (Status.WRONG_RESULT, "rmse"),
     "writes_past_end": (Status.RUNTIME_ERROR, "fault"),
     "writes_before_start": (Status.RUNTIME_ERROR, "fault"),
-    "reads_uninitialised": (Status.NONDETERMINISTIC, "first_differing_byte"),
+    "reads_uninitialised": (Status.NONDETERMINISTIC, "first_differing_index"),
     "mutates_input": (Status.MUTATED_INPUT, "fault"),
     "half_inside": (Status.PRECISION_DOWNGRADE, "rmse_of_lower_precision"),
     "endless_loop": (Status.TIMEOUT, "limit_s"),
@@ -25,7 +25,7 @@ STATUSES = {
     "crash": (Status.RUNTIME_ERROR, "signal"),
     "prints_passed_and_exits": (Status.CHEAT, ""),
     "compile_error": (Status.COMPILE_ERROR, "first_error"),
-    "nondeterministic": (Status.NONDETERMINISTIC, "first_differing_byte"),
+    "nondeterministic": (Status.NONDETERMINISTIC, "first_differing_index"),
     "missing_entry": (Status.LAUNCH_FAILED, ""),
     "returns_error_code": (Status.RUNTIME_ERROR, "return_code"),
 }

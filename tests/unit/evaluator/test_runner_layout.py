@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator_svc.runner.layout import ALIGNMENT, PAGE, plan
+from evaluator_svc.runner.layout import ALIGNMENT, GUARD, plan
 from evaluator_svc.tensors import TensorSpec
 from shared.dtypes import DType
 
@@ -21,7 +21,7 @@ specs = st.lists(
 
 
 @given(specs, specs, st.integers(1, 3))
-def test_every_buffer_is_aligned_and_ends_less_than_one_line_before_a_guard_page(inputs, outputs, sets):
+def test_every_buffer_is_aligned_and_ends_less_than_one_line_before_a_guard(inputs, outputs, sets):
     layout = plan(inputs, outputs, sets)
     assert len(layout.regions) == sets * (len(inputs) + len(outputs))
     for region in layout.regions:
@@ -31,12 +31,12 @@ def test_every_buffer_is_aligned_and_ends_less_than_one_line_before_a_guard_page
 
 
 @given(specs, specs, st.integers(1, 3))
-def test_neighbours_have_two_guard_pages_between_them_and_the_span_ends_in_one(inputs, outputs, sets):
+def test_neighbours_have_two_guards_between_them_and_the_span_ends_in_one(inputs, outputs, sets):
     layout = plan(inputs, outputs, sets)
     for one, next_ in itertools.pairwise(layout.regions):
-        assert next_.at - (one.at + one.size) == 2 * PAGE
-    assert layout.regions[0].at == PAGE
-    assert layout.span >= layout.regions[-1].at + layout.regions[-1].size + PAGE
+        assert next_.at - (one.at + one.size) == 2 * GUARD
+    assert layout.regions[0].at == GUARD
+    assert layout.span >= layout.regions[-1].at + layout.regions[-1].size + GUARD
 
 
 @given(specs, specs, st.integers(1, 3))
@@ -55,4 +55,4 @@ def test_an_address_is_told_relative_to_the_nearest_buffer():
     assert layout.where(x.at + x.data - 8) == "8 bytes before the start of input 0"
     assert layout.where(y.at + y.size) == "byte 0 past the end of output 0"
     assert layout.where(y.at - 1) == "1 bytes before the start of output 0"
-    assert layout.where(y.at + y.size + 10 * PAGE) == "between buffers"
+    assert layout.where(y.at + y.size + GUARD) == "between buffers"
