@@ -170,9 +170,12 @@ def _intact(entry: JournalEntry, position: int, previous: str, damaged: Mapping[
 
 def _decoded(entry: JournalEntry) -> tuple[Envelope, tuple[Envelope, ...]]:
     try:
-        return wire.unpack(entry.event), tuple(wire.unpack(command) for command in entry.commands)
+        envelope, commands = wire.unpack(entry.event), tuple(wire.unpack(command) for command in entry.commands)
     except Poison as error:
         raise ReplayDivergence(entry.seq, "a readable entry", str(error)) from error
+    if envelope.id != entry.event_id:  # what a redelivery is recognised by; the digest covers the event, not this copy
+        raise ReplayDivergence(entry.seq, f"event {entry.event_id}", f"event {envelope.id}")
+    return envelope, commands
 
 
 def _recomputed(tree: Tree | None, envelope: Envelope, seq: int) -> tuple[Tree, tuple[Envelope, ...]]:

@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from search_svc import chain, replay
 from shared import kelog, wire
@@ -74,6 +76,32 @@ def test_any_altered_measurement_is_found_at_its_position(entries):
     for seq in passed_positions(entries):
         with pytest.raises(ReplayDivergence, match=f"at entry {seq}: .*altered after it was written") as caught:
             replay.verify(with_measurement(entries, seq, 1_234_567))
+        assert caught.value.seq == seq
+
+
+def flipped(data, position, bit):
+    return data[:position] + bytes([data[position] ^ (1 << bit)]) + data[position + 1 :]
+
+
+@given(data=st.data())
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_any_altered_byte_of_an_entry_is_found_at_its_position(entries, data):
+    entries = list(entries)
+    seq = data.draw(st.integers(0, len(entries) - 1))
+    entry, bit = entries[seq], data.draw(st.integers(0, 7))
+    part = data.draw(st.sampled_from(["event", "event_id", "digest", *(["commands"] if entry.commands else [])]))
+    if part == "commands":
+        n = data.draw(st.integers(0, len(entry.commands) - 1))
+        command = flipped(entry.commands[n], data.draw(st.integers(0, len(entry.commands[n]) - 1)), bit)
+        entries[seq] = replace(entry, commands=(*entry.commands[:n], command, *entry.commands[n + 1 :]))
+    else:
+        value = getattr(entry, part)
+        raw = value.encode() if isinstance(value, str) else value
+        altered = flipped(raw, data.draw(st.integers(0, len(raw) - 1)), bit)
+        entries[seq] = replace(entry, **{part: altered.decode("latin-1") if isinstance(value, str) else altered})
+    for check in (replay.verify, replay.rebuild):
+        with pytest.raises(ReplayDivergence) as caught:
+            check(entries)
         assert caught.value.seq == seq
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from pathlib import Path
 from statistics import mean
 
 import pytest
@@ -136,6 +137,15 @@ def test_asking_and_telling_leave_the_tree_as_it_was(name):
     ask(tree, 3)
     policies.build(name).tell(tree, tree.nodes["b"])
     assert tree == copy
+
+
+@pytest.mark.parametrize("name", policies.REGISTRY)
+def test_the_readme_names_every_parameter_with_its_default(name):
+    readme = (Path(policies.__file__).parent / "README.md").read_text()
+    assert f"| `{name}`" in readme
+    for parameter in fields(policies.REGISTRY[name]):
+        row = next(line for line in readme.splitlines() if line.startswith("|") and f"`{parameter.name}`" in line)
+        assert f"{parameter.default:g}" in row
 
 
 def test_an_unknown_policy_is_one_clear_line_with_the_names():
