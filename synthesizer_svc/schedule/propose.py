@@ -66,7 +66,7 @@ def drafts(situation: Situation) -> Iterator[Proposal]:
             move=Move(
                 name="draft:random",
                 parameters=tuple(Entry(name=key, value=str(value)) for key, value in changes(default, point)),
-                rationale=f"a random legal schedule; the nearest draft differs in {far} of {len(point.choices)} decisions",
+                rationale=f"a random legal schedule; the nearest draft differs in {far} decisions",
             ),
         )
 

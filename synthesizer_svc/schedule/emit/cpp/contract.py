@@ -197,22 +197,43 @@ def emit(matched: Matched, plan: Plan, group: Group, choices: Mapping[str, Value
     parameters = [f"const {_memory(plan, b)}* __restrict {b}" for b in reads] + [
         f"{_memory(plan, b)}* __restrict {b}" for b in writes
     ]
+    stored = _plain_store(plan, matched)
     text = emit_contraction(
-        matched.spec,
+        matched.spec if stored is None else replace(matched.spec, c=stored[1]),
         choices,
         isa,
         threads,
-        epilogue=lambda lanes: _epilogue(matched, isa.vector_bits, lanes),
+        epilogue=None if stored else lambda lanes: _epilogue(matched, isa.vector_bits, lanes),
         params=tuple(parameters),
         name=f"{group.name}_product",
     )
     extents = f"m={matched.spec.m} n={matched.spec.n} k={matched.spec.k} batch={list(matched.spec.batch)}"
     chosen = ", ".join(f"{k}={v}" for k, v in sorted(choices.items()))
-    arguments = ", ".join([_pointer(matched.a), _pointer(matched.b), "nullptr", *reads, *writes])
+    target = _pointer(stored[0]) if stored else "nullptr"
+    arguments = ", ".join([_pointer(matched.a), _pointer(matched.b), target, *reads, *writes])
     return (
         f"// {group.name}: contraction {extents}; {chosen}\n{text}\n"
         f"static void {group.name}({', '.join(parameters)}) {{\n  {group.name}_product({arguments});\n}}\n"
     )
+
+
+def _plain_store(plan: Plan, matched: Matched) -> tuple[tuple[str, int], Access] | None:
+    """(buffer, first element) and strides of C, where the sums themselves leave and their rows are contiguous."""
+    write = matched.stage.writes[0]
+    if matched.epilogue or write is None or plan.buffer(write.buffer).dtype is not matched.spec.dtype:
+        return None
+    steps = {axis: write.offset.coefficient(axis) for axis in (*matched.batch, *matched.cols)}
+    row = write.offset.coefficient(matched.row) if matched.row is not None else 0
+    expected = 1
+    for axis in reversed(matched.cols):
+        if steps[axis] != expected:
+            return None
+        expected *= axis.extent
+    batch = tuple(steps[axis] for axis in matched.batch)
+    if row is None or None in batch:
+        return None
+    strides = tuple(step for step in batch if step is not None)
+    return (write.buffer, write.offset.const), Access(batch=strides, row=row, col=1)
 
 
 def _memory(plan: Plan, buffer: str) -> str:
