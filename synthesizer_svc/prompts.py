@@ -102,9 +102,10 @@ def quoted(text: str) -> str:
 
 def claim(skill: SkillDistilled) -> str:
     """A skill as one line: what was claimed, by how much, how sure, and where it was measured."""
+    if skill.statement:
+        return skill.statement
     ratio = f"time x{skill.ratio_ppm / PPM:.3f} [{skill.low_ppm / PPM:.3f}, {skill.high_ppm / PPM:.3f}]"
-    what = skill.statement or skill.move
-    return f"{what}: {ratio}, {skill.status.value}, measured on {skill.chip} when {skill.bound.value}-bound"
+    return f"{skill.move}: {ratio}, {skill.status.value}, measured on {skill.chip} when {skill.bound.value}-bound"
 
 
 def history(parent: Quoted) -> str:

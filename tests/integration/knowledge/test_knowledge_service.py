@@ -1,6 +1,7 @@
 """The service on a bus: facts in, skills out, questions answered."""
 
 import asyncio
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,12 @@ import pytest
 from knowledge_svc import recall, service
 from knowledge_svc.settings import WITH_THE_RUN, Settings, from_env
 from shared import envelopes, topics, wire
+from shared.bus import Subscription
 from shared.clock import ManualClock
 from shared.errors import UserError
-from shared.events import Bound, Event
+from shared.events import Bound, Event, SkillDistilled, SkillRetired, SkillStatus
 from shared.knowledge import KnowledgeQuery
-from shared.ports import open_ports
+from shared.ports import Ports, open_ports
 from shared.runtime import running
 from shared.settings import PortSettings
 from tests.unit.knowledge_svc.builders import candidate, completed
@@ -21,28 +23,37 @@ QUERY = KnowledgeQuery(chip="cpu-x86_64", language="cpp", operator_class="reduct
 MEMORY = PortSettings(bus_url="memory:", store_url="memory:", cache_url="memory:")
 
 
-def facts(search: str) -> list[Event]:
-    children = [f for n in range(3) for f in (
+def facts(search: str, speedups: Sequence[float] = (1.4, 1.4, 1.4)) -> list[Event]:
+    """A search whose draft has one child per speedup over it."""
+    children = [f for n, speedup in enumerate(speedups) for f in (
         candidate(f"{search}-{n}", (f"{search}-a",), search=search),
-        completed(f"{search}-{n}", 1.4, search=search),
+        completed(f"{search}-{n}", speedup, search=search),
     )]  # fmt: skip
     return [candidate(f"{search}-a", search=search), completed(f"{search}-a", 1.0, search=search), *children]
 
 
-async def learn(settings: Settings, search: str, published: int) -> tuple[list[object], list[object]]:
-    """Run the service over one search. Returns the skills known before it and the events it published."""
+async def hear(
+    ports: Ports, skills: Subscription, told: list[Event], last: Callable[[Event], bool]
+) -> list[SkillDistilled | SkillRetired]:
+    """Publish ``told`` and return what is published about skills, up to the first event for which ``last`` holds."""
+    for n, fact in enumerate(told):
+        wrapped = envelopes.envelope(fact, cause_id=fact.search_id, source="/test", clock=ports.clock, n=n)
+        await ports.bus.publish(topics.FACTS, wire.encode(wrapped))
+    heard = []
+    while not heard or not last(heard[-1]):
+        if delivery := await skills.poll(0.2):
+            heard.append(wire.decode(delivery.record).event)
+            await skills.commit(delivery)
+    return heard
+
+
+async def learn(settings: Settings, search: str, last: int) -> tuple[list[object], list[object]]:
+    """Run the service over one search, up to revision ``last``. Returns the skills known before it and the events."""
     async with open_ports(MEMORY, ManualClock(1)) as ports:
         built, knowledge = service.build(ports, settings)
         async with running([built], ports), ports.bus.subscribe(topics.SKILLS, "test") as skills:
             before = await knowledge.skills(QUERY)
-            for n, fact in enumerate(facts(search)):
-                wrapped = envelopes.envelope(fact, cause_id=search, source="/test", clock=ports.clock, n=n)
-                await ports.bus.publish(topics.FACTS, wire.encode(wrapped))
-            heard = []
-            while len(heard) < published:
-                if delivery := await skills.poll(0.2):
-                    heard.append(wire.decode(delivery.record).event)
-                    await skills.commit(delivery)
+            heard = await hear(ports, skills, facts(search), lambda event: event.revision == last)
         return list(before), heard
 
 
@@ -51,9 +62,29 @@ def test_facts_become_skills_on_their_topic_and_outlive_the_run(tmp_path: Path):
     before, heard = asyncio.run(learn(settings, "s1", 3))
     assert before == []
     assert [skill.revision for skill in heard] == [1, 2, 3]
-    before, heard = asyncio.run(learn(settings, "s2", 3))
+    before, heard = asyncio.run(learn(settings, "s2", 6))
     assert [skill.revision for skill in before] == [3]
     assert heard[-1].revision == 6
+
+
+def test_a_skill_measured_false_is_retired_on_the_topic_and_no_longer_answers(tmp_path: Path):
+    async def main():
+        async with open_ports(MEMORY, ManualClock(1)) as ports:
+            built, knowledge = service.build(ports, Settings(skills_url=WITH_THE_RUN))
+            async with running([built], ports), ports.bus.subscribe(topics.SKILLS, "test") as skills:
+                heard = await hear(ports, skills, facts("good", [1.1] * 5), lambda event: event.revision == 5)
+                heard += await hear(
+                    ports, skills, facts("bad", [0.85] * 30), lambda event: isinstance(event, SkillRetired)
+                )
+                while await knowledge.skills(QUERY):  # published first, remembered then
+                    await asyncio.sleep(0)
+                return heard
+
+    heard = asyncio.run(main())
+    assert heard[4].status is SkillStatus.SUPPORTED
+    claim, retired = heard[-2:]
+    assert (claim.skill_id, claim.status) == (retired.skill_id, SkillStatus.RETRACTED)
+    assert retired.evidence_against
 
 
 def test_skills_stay_with_the_run_when_asked_to(tmp_path: Path):

@@ -35,26 +35,20 @@ situations = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(situations)
 def test_every_proposal_is_legal_new_and_distinct(situation):
     known = {*situation.siblings, *situation.negative} | {p.schedule for p in situation.parents}
     proposed = [p.schedule for p in propose(situation)]
     assert [SPACE.complete(s) for s in proposed] == proposed
-    assert len(set(proposed)) == len(proposed)
+    assert len(set(proposed)) == len(proposed) <= POINTS
     assert not known & set(proposed)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(situations)
 def test_equal_situations_give_equal_proposals(situation):
     assert list(propose(situation)) == list(propose(situation))
-
-
-@settings(max_examples=20, deadline=None)
-@given(situations)
-def test_proposals_end(situation):
-    assert len(list(propose(situation))) <= POINTS
 
 
 def test_another_seed_gives_another_order():
