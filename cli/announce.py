@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import click
 
-from cli.outcome import NS_PER_S  # noqa: F401 - re-exported for the commands
-from cli.session import Finished
+if TYPE_CHECKING:
+    from cli.session import Finished
 
 EXIT_CODES = {"improved": 0, "no_improvement": 0, "cancelled": 1, "failed": 1}
 """No kernel beating the baseline is a valid, well-reported result; only a search that could not be done fails."""

@@ -8,6 +8,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from cli import rundir
+from cli.interrupted import Interrupted
 from cli.messages import messages_to
 from cli.rundir import RunDirectory
 
@@ -15,15 +16,6 @@ T = TypeVar("T")
 
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 """Besides SIGINT, which asyncio takes care of."""
-EXIT_SIGNALLED = 128
-
-
-class Interrupted(Exception):
-    """The work on ``run`` was stopped by a signal; what it journalled is kept."""
-
-    def __init__(self, run: RunDirectory, number: signal.Signals) -> None:
-        self.exit_code = EXIT_SIGNALLED + number
-        super().__init__(f"interrupted; `kernelevolve resume {run.path}` goes on from here")
 
 
 def see_through(run: RunDirectory, work: Coroutine[Any, Any, T]) -> T:
@@ -51,8 +43,8 @@ def see_through(run: RunDirectory, work: Coroutine[Any, Any, T]) -> T:
         with rundir.exclusive(run), messages_to(run.messages):
             return asyncio.run(attended())
     except KeyboardInterrupt:
-        raise Interrupted(run, signal.SIGINT) from None
+        raise Interrupted(run.path, signal.SIGINT) from None
     except asyncio.CancelledError:
-        raise Interrupted(run, received[0]) from None
+        raise Interrupted(run.path, received[0]) from None
     finally:
         work.close()

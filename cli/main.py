@@ -5,15 +5,24 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from importlib.metadata import version
 
 import click
 
 from cli import divergence
-from cli.interruptible import Interrupted
+from cli.interrupted import Interrupted
 from shared.errors import KernelEvolveError, ReplayDivergence, UserError
 
-COMMANDS = ("optimize", "evaluate", "resume", "replay", "explain", "report", "chips", "knowledge")
+COMMANDS = {
+    "optimize": "Search for a faster kernel of an operator.",
+    "evaluate": "Prove and time a kernel of your own.",
+    "resume": "Finish a search after a crash or an interruption.",
+    "replay": "Verify a recorded search, or continue it another way.",
+    "explain": "Tell why each kernel was tried and what was measured.",
+    "report": "Write the HTML report of a search again.",
+    "chips": "List the chips and what each needs on this machine.",
+    "knowledge": "Search, list and add documents; list skills.",
+}
+"""Name and summary, so that ``--help`` imports no command."""
 
 EXIT_USER_ERROR = 2
 EXIT_DIVERGED = 3
@@ -32,22 +41,34 @@ class Lazy(click.Group):
         command: click.Command = importlib.import_module(f"cli.commands.{cmd_name}").command
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
 
 @click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(version("kernelevolve"), prog_name="kernelevolve")
+@click.version_option(package_name="kernelevolve", prog_name="kernelevolve")
 def cli() -> None:
     """Search for the fastest validated kernel of a PyTorch operator on a chip.
 
     \b
     Example:
       kernelevolve optimize examples/operators/softmax.py --evaluations 40
+
+    \b
+    Exit codes:
+      0    done; "no kernel beats the baseline" is a result too
+      1    failed; of `evaluate`: the kernel did not pass
+      2    bad input: one line on stderr says what, where and how to mend it
+      3    a replay differs from its log
+      130  interrupted (143: terminated); `kernelevolve resume` goes on
     """
 
 
 def main() -> None:
     """Console entry point. User errors: one line on stderr, exit code 2; a diverging replay: exit code 3."""
     try:
-        cli.main(standalone_mode=False)
+        cli.main(prog_name="kernelevolve", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

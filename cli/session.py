@@ -17,10 +17,9 @@ from deploy.embedded import Embedded, embedded
 from search_svc import service as search_service
 from search_svc.projection import winner
 from search_svc.tree import Tree
-from shared import chips, operators
-from shared.errors import ChipError, OperatorError, UserError
+from shared import operators
+from shared.errors import OperatorError, UserError
 from shared.events import SearchStarted
-from shared.machine import processor
 from shared.operators import OperatorSpec
 from shared.store import Store
 
@@ -32,27 +31,6 @@ class Finished:
     tree: Tree
     result: dict[str, Any]
     artefact: Path | None
-
-
-def require_chip(chip_id: str) -> chips.ChipSheet:
-    """The chip's sheet, if this machine has what it needs.
-
-    Raises:
-        ChipError: unknown chip, or a tool is missing; says how to install it.
-    """
-    sheet = chips.load(chip_id)
-    missing = chips.missing_tools(sheet)
-    if missing:
-        what = ", ".join(missing)
-        raise ChipError(f"chip `{chip_id}` needs {what}, which is not on PATH", hint="; ".join(missing.values()))
-    return sheet
-
-
-def require_threads(threads: int) -> None:
-    """Raises ``UserError`` for more threads than this process may use cores, or fewer than one."""
-    cores = processor().cores
-    if not 1 <= threads <= cores:
-        raise UserError(f"{threads} threads asked for, this machine offers 1 to {cores}", where="--threads")
 
 
 async def search(

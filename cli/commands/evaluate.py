@@ -12,10 +12,9 @@ from typing import Any
 import click
 from rich.console import Console
 
-from cli import session
 from cli.commands.explain import measurements
 from cli.outcome import NS_PER_US, speedup
-from deploy.embedded import evaluator_alone
+from cli.requirements import require_chip, require_threads
 from shared import chips, ids, operators
 from shared.errors import UserError
 from shared.events import PPM, Evaluation, EvaluationRequested, KernelRef, Purpose, Status
@@ -46,8 +45,8 @@ def command(
       kernelevolve evaluate examples/operators/softmax.py my_softmax.cpp
     """
     spec = operators.load(operator)
-    sheet = session.require_chip(chip)
-    session.require_threads(threads)
+    sheet = require_chip(chip)
+    require_threads(threads)
     source = read_kernel(kernel, sheet)
     flags = flags or (*DEFAULT_FLAGS, *chips.best_isa(sheet, processor().flags).flags)
     purpose = Purpose.FINAL if final else Purpose.SEARCH
@@ -93,6 +92,8 @@ async def verdict(
     purpose: Purpose,
 ) -> Evaluation:
     """Admit the operator and evaluate the kernel once; a noisy moment is tried again."""
+    from deploy.embedded import evaluator_alone  # only once the input is known to be good
+
     async with evaluator_alone(chip, os.environ) as (ports, evaluator):
         source_hash = await ports.store.blobs.put(source.encode())
         await ports.store.blobs.put(spec.source.encode())

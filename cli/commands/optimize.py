@@ -6,14 +6,16 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 
-from cli import rundir, session
+from cli import rundir
 from cli.announce import announce
 from cli.interruptible import see_through
 from cli.live import LiveView
+from cli.requirements import require_chip, require_threads
 from search_svc import service as search_service
 from search_svc.policies import REGISTRY
 from search_svc.service import BASELINES, SUBMITTER
@@ -21,6 +23,9 @@ from shared import envelopes, ids, operators
 from shared.clock import SystemClock
 from shared.errors import UserError
 from shared.events import PPM, Budget, Entry, SearchStarted
+
+if TYPE_CHECKING:
+    from cli.session import Finished
 
 NS_PER_S = 1_000_000_000
 
@@ -108,8 +113,8 @@ def command(
     """
     begin_ns = time.monotonic_ns()
     spec = operators.load(operator)
-    session.require_chip(chip)
-    session.require_threads(threads)
+    require_chip(chip)
+    require_threads(threads)
     options = Options(
         chip=chip,
         policy=policy,
@@ -139,8 +144,10 @@ def run(
     *,
     as_json: bool,
     begin_ns: int,
-) -> session.Finished:
+) -> Finished:
     """Make the run directory and search in it; a refusal before the search leaves nothing behind."""
+    from cli import session  # all four services: only once the input is known to be good
+
     directory = rundir.create(out, spec.ref.name)
     envelope = envelopes.envelope(started, cause_id=started.search_id, source=SUBMITTER, clock=SystemClock())
     rundir.write_manifest(directory, envelope, operator, stream=started.search_id)

@@ -15,6 +15,7 @@ from cli import rundir, session
 from cli.announce import announce
 from cli.interruptible import see_through
 from cli.live import LiveView
+from cli.requirements import require_chip
 from deploy.embedded import embedded
 from search_svc import service as search_service
 from shared import wire
@@ -43,7 +44,7 @@ async def finish(directory: rundir.RunDirectory, *, as_json: bool, begin_ns: int
     """Replay what the journal holds, show it, and see the search through."""
     manifest = rundir.read_manifest(directory)
     started = manifest.started
-    session.require_chip(started.chip)
+    require_chip(started.chip)
     view = LiveView(Console(stderr=True), title=f"resuming {started.operator.name} on {started.chip}", quiet=as_json)
     async with embedded(directory.store_url, started.chip, os.environ, resume=True) as system:
         spec = await session.stored_operator(system.ports.store, started, manifest.operator_path)

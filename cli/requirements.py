@@ -1,0 +1,28 @@
+"""What a command needs of this machine before it begins."""
+
+from __future__ import annotations
+
+from shared import chips
+from shared.errors import ChipError, UserError
+from shared.machine import processor
+
+
+def require_chip(chip_id: str) -> chips.ChipSheet:
+    """The chip's sheet, if this machine has what it needs.
+
+    Raises:
+        ChipError: unknown chip, or a tool is missing; says how to install it.
+    """
+    sheet = chips.load(chip_id)
+    missing = chips.missing_tools(sheet)
+    if missing:
+        what = ", ".join(missing)
+        raise ChipError(f"chip `{chip_id}` needs {what}, which is not on PATH", hint="; ".join(missing.values()))
+    return sheet
+
+
+def require_threads(threads: int) -> None:
+    """Raises ``UserError`` for more threads than this process may use cores, or fewer than one."""
+    cores = processor().cores
+    if not 1 <= threads <= cores:
+        raise UserError(f"{threads} threads asked for, this machine offers 1 to {cores}", where="--threads")
