@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaluator_svc.loops import LoopFacts
-from evaluator_svc.mca import Throughput
+from evaluator_svc.loops import LoopFacts, Throughput
 from evaluator_svc.roofline import Floors
 from shared.events import Bound, Diagnosis, Entry
 

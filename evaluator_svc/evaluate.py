@@ -11,22 +11,22 @@ from importlib.metadata import version
 
 from evaluator_svc.baselines import Baselines
 from evaluator_svc.cases import Suite
-from evaluator_svc.claims import Claim, Physics
+from evaluator_svc.claims import Claim
 from evaluator_svc.correctness import SETS, Checked, check, check_shape
 from evaluator_svc.device import Device
 from evaluator_svc.judge import Verdict
 from evaluator_svc.measuring import Measurer, Subject
 from evaluator_svc.memo import Memo
 from evaluator_svc.poison import Poison
-from evaluator_svc.profile import Profiler
-from evaluator_svc.roofline import roofline
+from evaluator_svc.profile import profile
+from evaluator_svc.roofline import UNKNOWN, roofline
 from evaluator_svc.runner.process import Runner, RunnerLimits
 from evaluator_svc.settings import HARNESS_VERSION, Settings
 from evaluator_svc.stages import Stopwatch
 from evaluator_svc.tensors import TensorSpec
 from evaluator_svc.toolchains import BuildFailed, Built, Toolchain
 from evaluator_svc.workbench import Workbench, Workbenches
-from shared.errors import Fatal, OperatorError, Retryable
+from shared.errors import ChipError, Fatal, OperatorError, Retryable
 from shared.events import Entry, Evaluation, EvaluationRequested, OperatorRef, Purpose, Status
 from shared.ports import Ports
 
@@ -63,7 +63,6 @@ class Evaluator:
             wait_s=settings.limits.device_wait_s,
         )
         self._measurer = Measurer(self._device, self._poison, settings)
-        self._profiler = Profiler(toolchain)
         self._cpus = tuple(sorted(os.sched_getaffinity(0)))
 
     async def close(self) -> None:
@@ -91,7 +90,7 @@ class Evaluator:
                 if request.purpose is Purpose.SEARCH:
                     bench.start_baselines()
                 evaluation = await self._stages(job)
-        except (Retryable, Fatal, OSError, OperatorError) as error:
+        except (Retryable, Fatal, OSError, OperatorError, ChipError) as error:
             evidence = (_entry("reason", f"{type(error).__name__}: {error}"),)
             evaluation = Evaluation(status=Status.INFRASTRUCTURE, evidence=evidence)
         evaluation = replace(evaluation, stages=watch.stages(), environment=self._environment(request))
@@ -126,14 +125,17 @@ class Evaluator:
                 answers=checked.answers,
                 final=final,
             )
-            made, physics = await self._measurer.measure(subject, job.watch)
+            made = await self._measurer.measure(subject, job.watch)
             with job.watch.span("timing"):
                 await stack.aclose()
         if made.status is not Status.PASSED:
             return Evaluation(status=made.status, evidence=made.evidence, timings=made.timings, sandbox=level)
-        done = await self._passed(job, suite, made, physics)
+        done = await self._passed(job, suite, made, built)
         return replace(
-            done, evidence=(*verdict.evidence, *made.evidence), sandbox=level, log_hash=await self._log(built.log)
+            done,
+            evidence=(*verdict.evidence, *made.evidence, _entry("build_sandbox", built.sandbox)),
+            sandbox=level,
+            log_hash=await self._log(built.log),
         )
 
     async def _baselines(self, job: _Job, stack: AsyncExitStack) -> Baselines:
@@ -166,11 +168,12 @@ class Evaluator:
             shaped = Verdict(evidence=(*verdict.evidence, *shaped.evidence))
         return level, replace(checked, verdict=shaped)
 
-    async def _passed(self, job: _Job, suite: Suite, made: Claim, physics: Physics) -> Evaluation:
+    async def _passed(self, job: _Job, suite: Suite, made: Claim, built: Built) -> Evaluation:
         """Roofline and diagnosis of a kernel that passed everything."""
+        bounds = made.floors or UNKNOWN
         with job.watch.span("profile"):
-            found = await self._profiler.diagnose(job.source, job.request.kernel.flags, physics.floors, made.median_ns)
-        line = roofline(physics.floors, bytes_min=suite.bytes_min, flops_min=suite.flops, measured_ns=made.median_ns)
+            found = await profile(built, bounds, made.median_ns)
+        line = roofline(bounds, bytes_min=suite.bytes_min, flops_min=suite.flops, measured_ns=made.median_ns)
         return Evaluation(
             status=Status.PASSED,
             trust=made.trust,

@@ -38,6 +38,16 @@ class LoopFacts:
         return self.packed + self.scalar
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Throughput:
+    """Modelled, not measured. ``cpu`` is the processor model used."""
+
+    loop: str
+    cycles: float
+    port_cycles: float
+    cpu: str
+
+
 def innermost(assembly: str) -> tuple[LoopFacts, ...]:
     """Loops without a loop inside that do floating-point work, most such instructions first."""
     lines = assembly.splitlines()

@@ -7,9 +7,8 @@ import contextlib
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from evaluator_svc.loops import LoopFacts
+from evaluator_svc.loops import LoopFacts, Throughput
 from shared.machine import processor
 
 ITERATIONS = 100
@@ -20,16 +19,6 @@ AVX512_MODEL = "skylake-avx512"
 """Used where the processor's own model lacks AVX-512 (Zen 4 before LLVM 16): ports differ, dependences hold."""
 _CYCLES = re.compile(r"^Total Cycles:\s+(\d+)", re.MULTILINE)
 _THROUGHPUT = re.compile(r"^Block RThroughput:\s+([\d.]+)", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Throughput:
-    """Modelled, not measured. ``cpu`` is the processor model used."""
-
-    loop: str
-    cycles: float
-    port_cycles: float
-    cpu: str
 
 
 async def throughputs(loops: Sequence[LoopFacts]) -> tuple[tuple[Throughput, ...], str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evaluator_svc.baselines import Baselines
@@ -24,8 +26,8 @@ from evaluator_svc.workbench import Workbench
 from shared.errors import Retryable
 from shared.events import Entry, Status, Trust
 
-NOISY_TRIES = 3
-"""A noisy moment is waited out this often before it is reported; the control looks at the baselines alone."""
+BACK_OFF_S = 0.2
+"""Pause after the first noisy measurement, doubled after each further one."""
 FINAL_COLD_CALLS = 3
 ACCUSATIONS_CONFIRMED = 2
 """Measurements, each after a calibration of its own, that must agree before a kernel's time is called a cheat."""
@@ -51,9 +53,11 @@ class Measurer:
         self._device, self._poison, self._settings = device, poison, settings
         self._calibrations: dict[int, Calibration] = {}
         self._evict = Evictor()
+        self._streak = 0
+        """Noisy verdicts in a row."""
 
-    async def measure(self, subject: Subject, watch: Stopwatch) -> tuple[Claim, Physics]:
-        """The claim the measurement supports, and the machine's limits it was held against.
+    async def measure(self, subject: Subject, watch: Stopwatch) -> Claim:
+        """The claim the measurement supports.
 
         Raises:
             Retryable: the device was not free, or was lost meanwhile.
@@ -62,27 +66,37 @@ class Measurer:
             with watch.span("wait"):
                 token = await stack.enter_async_context(self._device.exclusive())
             with watch.span("timing"):
-                made, physics = await self._claim(subject, afresh=False)
+                made = await self._claim(subject, afresh=False)
                 for _ in range(ACCUSATIONS_CONFIRMED):
                     if made.status is not Status.CHEAT:
                         break
                     # Accuse on the best peaks this machine shows, not on a disturbed calibration.
-                    made, physics = await self._claim(subject, afresh=True)
+                    made = await self._claim(subject, afresh=True)
             if not await self._device.held(token):
                 raise Retryable("the device's lease was lost while timing")
-        return made, physics
+        return made
 
-    async def _claim(self, subject: Subject, *, afresh: bool) -> tuple[Claim, Physics]:
-        physics = await self._physics(subject, afresh=afresh)
-        for _ in range(NOISY_TRIES):
+    async def _claim(self, subject: Subject, *, afresh: bool) -> Claim:
+        """Measured again while the moment is noisy or the clocks disagree, within the limits of the settings."""
+        physics, timing = await self._physics(subject, afresh=afresh), self._settings.timing
+        tries = timing.noisy_tries if self._streak < timing.noisy_streak else 1
+        until, pause = time.monotonic() + timing.noisy_budget_s, BACK_OFF_S
+        for left in reversed(range(tries)):
             measured = await self._rounds(subject)
             failed = next((one.verdict for one in measured if not one.verdict.passed), None)
             if failed is not None:
-                return _failed(failed.status, failed.evidence), physics
-            made = claim(measured, self._settings.timing, physics, new_seed())
-            if made.status is not Status.NOISY:
+                return _failed(failed.status, failed.evidence)
+            made = claim(measured, timing, physics, new_seed())
+            quiet = made.status is not Status.NOISY and made.clocks_agree
+            if quiet or not left or time.monotonic() + pause > until:
                 break
-        return made, physics
+            await asyncio.sleep(pause)
+            pause *= 2
+        self._streak = self._streak + 1 if made.status is Status.NOISY else 0
+        if self._streak:
+            said = f"{self._streak} noisy measurements in a row on this machine; this one was tried up to {tries} times"
+            made = replace(made, evidence=(*made.evidence, Entry(name="noise", value=said)))
+        return made
 
     async def _rounds(self, subject: Subject) -> list[Measured]:
         """Each candidate process is fresh: one for a search measurement, several for a final one."""
@@ -136,6 +150,7 @@ def physics_of(peaks: Peaks, suite: Suite) -> Physics:
     memory = peaks.bandwidth.get(MEMORY, 0.0)
     return Physics(
         floors=floors(peaks, bytes_min=suite.bytes_min, flops_min=suite.flops),
+        written=floors(peaks, bytes_min=sum(spec.nbytes for spec in suite.outputs), flops_min=None),
         memory_traffic_ns=suite.bytes_min / memory * NS_PER_S if memory > 0 else 0.0,
     )
 

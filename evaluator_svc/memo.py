@@ -7,12 +7,17 @@ from dataclasses import replace
 
 from evaluator_svc.settings import HARNESS_VERSION
 from shared import ids, json_codec
-from shared.events import Evaluation, EvaluationCompleted, EvaluationRequested, KernelRef, SearchStarted, Status
+from shared.events import (
+    NOT_THE_KERNELS_FAULT,
+    Evaluation,
+    EvaluationCompleted,
+    EvaluationRequested,
+    KernelRef,
+    SearchStarted,
+)
 from shared.store import Documents
 
 COLLECTION = "evaluator.verdicts"
-FORGOTTEN = frozenset({Status.NOISY, Status.INFRASTRUCTURE, Status.CANCELLED})
-"""Statuses that say nothing about the kernel."""
 
 
 class Memo:
@@ -36,7 +41,7 @@ class Memo:
 
     async def keep(self, request: EvaluationRequested, evaluation: Evaluation) -> None:
         """Remember ``evaluation``, unless it says nothing about the kernel."""
-        if evaluation.status not in FORGOTTEN:
+        if evaluation.status not in NOT_THE_KERNELS_FAULT:
             await self._documents.put(COLLECTION, key(request), {"evaluation": json_codec.to_plain(evaluation)})
 
 

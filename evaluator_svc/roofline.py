@@ -41,6 +41,9 @@ class Floors:
         return max(self.memory_ns, self.compute_ns)
 
 
+UNKNOWN = Floors(memory_ns=0.0, compute_ns=0.0, level="")
+
+
 def floors(peaks: Peaks, *, bytes_min: int, flops_min: int | None) -> Floors:
     """The floors of a kernel that must move ``bytes_min`` and do ``flops_min`` operations (None: unknown).
 
@@ -74,6 +77,18 @@ def roofline(bounds: Floors, *, bytes_min: int, flops_min: int | None, measured_
     )
 
 
+def binding(bounds: Floors, written: Floors, *, measured_ns: float, trusted_ns: float) -> Floors:
+    """``bounds`` without what this operator shows to be no bound at all.
+
+    A reference may read a part of its inputs only (a gather): then a trusted baseline (``trusted_ns``) beats the
+    traffic of all of them, and only ``written``, the traffic of the outputs, is compulsory. And a kernel may need fewer
+    operations than the reference does (reassociation, symmetry), so a beaten operation count bounds nothing.
+    """
+    memory = bounds if trusted_ns >= bounds.memory_ns else written
+    compute = bounds.compute_ns if measured_ns >= bounds.compute_ns else 0.0
+    return Floors(memory_ns=memory.memory_ns, compute_ns=compute, level=memory.level)
+
+
 def implausible(bounds: Floors, measured_ns: float, share_ppm: int) -> bool:
-    """Whether a time lies so far under the floor that it cannot be a measurement of the work."""
-    return 0 < measured_ns < bounds.floor_ns * share_ppm / PPM
+    """Whether a time lies so far under the memory floor that it cannot be a measurement of the work."""
+    return 0 < measured_ns < bounds.memory_ns * share_ppm / PPM

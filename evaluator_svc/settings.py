@@ -10,7 +10,7 @@ import platformdirs
 
 from shared import settings
 
-HARNESS_VERSION = "1"
+HARNESS_VERSION = "2"
 """Part of the key of every remembered verdict: raise it when a verdict could come out differently."""
 
 
@@ -70,12 +70,19 @@ class TimingSettings:
     clock_slack_ppm: int = 100_000
     clock_slack_ns: int = 300_000
     """The controller's clock may exceed the runner's by this share and this much per block; else trust stays L2."""
-    implausible_ppm: int = 900_000
-    """A time below this share of the speed-of-light floor is no measurement but an attack on one."""
+    implausible_ppm: int = 600_000
+    """A time below this share of the traffic floor is no measurement but an attack on one. The margin is for peaks
+    that were calibrated on a busy machine."""
+    noisy_tries: int = 3
+    """Measurements of one kernel before a noisy moment is reported."""
+    noisy_budget_s: int = 30
+    """No measurement is repeated for noise after this long."""
+    noisy_streak: int = 3
+    """After this many noisy verdicts in a row the machine counts as busy, and kernels are measured once."""
 
     def __post_init__(self) -> None:
-        if min(self.rounds, self.final_rounds) < 4 or self.final_processes < 1:
-            raise ValueError("rounds must be at least 4 and final_processes at least 1")
+        if min(self.rounds, self.final_rounds) < 4 or min(self.final_processes, self.noisy_tries) < 1:
+            raise ValueError("rounds must be at least 4, final_processes and noisy_tries at least 1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

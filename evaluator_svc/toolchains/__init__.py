@@ -20,6 +20,9 @@ class Built:
     log: str
     build_ns: int
     sandbox: str
+    """The level it was built under, also when it comes from the cache."""
+    assembly: Path | None = None
+    """The assembler text of the same compilation, for diagnosis; None where the toolchain left none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +49,4 @@ class Toolchain(Protocol):
 
     async def build(self, source: str, flags: Sequence[str]) -> Built | BuildFailed:
         """Compile and link. ``flags`` come from the candidate and are checked against an allow-list."""
-        ...
-
-    async def assembly(self, source: str, flags: Sequence[str]) -> str | BuildFailed:
-        """The assembler text of the same translation unit, for diagnosis."""
         ...

@@ -12,7 +12,7 @@ from pathlib import Path
 from evaluator_svc.toolchains import Built
 
 ARTEFACT_BYTES_MAX = 64 << 20
-NAME = "kernel.so"
+NAME, ASSEMBLY = "kernel.so", "kernel.s"
 RECORD = "built.json"
 
 
@@ -40,14 +40,19 @@ def collect(path: Path) -> bytes:
         os.close(fd)
 
 
-def keep(directory: Path, data: bytes, *, log: str, build_ns: int, sandbox: str) -> Built:
-    """Put an artefact into the cache directory of its key. The first of several equal builds wins."""
+def keep(directory: Path, data: bytes, *, assembly: bytes, log: str, build_ns: int, sandbox: str) -> Built:
+    """Put an artefact into the cache directory of its key. The first of several equal builds wins.
+
+    ``assembly`` is its assembler text, empty for none.
+    """
     directory.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".building-") as scratch:
         entry = Path(scratch) / "entry"
         entry.mkdir()
         (entry / NAME).write_bytes(data)
         (entry / NAME).chmod(0o444)
+        if assembly:
+            (entry / ASSEMBLY).write_bytes(assembly)
         record = {"digest": hashlib.sha256(data).hexdigest(), "log": log, "sandbox": sandbox}
         (entry / RECORD).write_text(json.dumps(record))
         try:
@@ -56,7 +61,7 @@ def keep(directory: Path, data: bytes, *, log: str, build_ns: int, sandbox: str)
             if find(directory) is None:
                 directory.rename(Path(scratch) / "damaged")
                 entry.rename(directory)
-    return Built(path=directory / NAME, digest=record["digest"], log=log, build_ns=build_ns, sandbox=sandbox)
+    return _built(directory, record, build_ns=build_ns)
 
 
 def find(directory: Path) -> Built | None:
@@ -68,4 +73,16 @@ def find(directory: Path) -> Built | None:
         return None
     if digest != record["digest"]:
         return None
-    return Built(path=directory / NAME, digest=digest, log=record["log"], build_ns=0, sandbox=record["sandbox"])
+    return _built(directory, record, build_ns=0)
+
+
+def _built(directory: Path, record: dict[str, str], *, build_ns: int) -> Built:
+    assembly = directory / ASSEMBLY
+    return Built(
+        path=directory / NAME,
+        digest=record["digest"],
+        log=record["log"],
+        build_ns=build_ns,
+        sandbox=record["sandbox"],
+        assembly=assembly if assembly.exists() else None,
+    )

@@ -20,10 +20,14 @@ from evaluator_svc.toolchains.build_box import BuildBox, BuildLimits, Finished
 from evaluator_svc.toolchains.flags import refused
 from shared.errors import ChipError
 from shared.events import Entry, Status
+from shared.machine import processor
 
-BASE_FLAGS = ("-std=c++17", "-shared", "-fPIC")
+BASE_FLAGS = ("-std=c++17", "-shared", "-fPIC", "-save-temps=obj")
+"""The temporary files hold the assembler text that the diagnosis reads: one compilation serves both."""
 SOURCE_BYTES_MAX = 4 << 20
-SOURCE, ASSEMBLY = "kernel.cpp", "kernel.s"
+SOURCE = "kernel.cpp"
+ASSEMBLY = f"{artefacts.NAME}-kernel.s"
+"""As g++ names the temporary file of ``SOURCE``."""
 _OUT_OF_MEMORY = re.compile(r"(?i)out of memory|memory exhausted|cannot allocate|bad_alloc|Killed signal")
 _ERROR = re.compile(r"(fatal )?error: |undefined reference|internal compiler error|ld returned")
 
@@ -43,7 +47,10 @@ class CpuToolchain:
         return None
 
     def versions(self) -> tuple[Entry, ...]:
-        return (Entry(name="compiler", value=compiler_version()), Entry(name="processor", value=processor()[0]))
+        return (
+            Entry(name="compiler", value=compiler_version()),
+            Entry(name="processor", value=processor().model or platform.machine()),
+        )
 
     async def build(self, source: str, flags: Sequence[str]) -> Built | BuildFailed:
         """Compile and link one translation unit.
@@ -69,19 +76,8 @@ class CpuToolchain:
                 data = artefacts.collect(Path(work) / artefacts.NAME)
             except artefacts.RefusedArtefact as error:
                 return _rejected(str(error), log=done.log, build_ns=took, sandbox=done.sandbox)
-        return artefacts.keep(kept, data, log=done.log, build_ns=took, sandbox=done.sandbox)
-
-    async def assembly(self, source: str, flags: Sequence[str]) -> str | BuildFailed:
-        """Compile once more with ``-S``: only for kernels worth a diagnosis; nothing is kept."""
-        problem = _unacceptable(source, flags)
-        if problem is not None:
-            return problem
-        begin = time.monotonic_ns()
-        with tempfile.TemporaryDirectory(prefix="ke-build-") as work:
-            done = await self._compile(Path(work), source, [*flags, "-S", "-o", f"{{work}}/{ASSEMBLY}"])
-            if done.status != 0:
-                return _failed(done, time.monotonic_ns() - begin, self.limits)
-            return artefacts.collect(Path(work) / ASSEMBLY).decode("utf-8", "replace")
+            assembly = _assembly(Path(work))
+        return artefacts.keep(kept, data, assembly=assembly, log=done.log, build_ns=took, sandbox=done.sandbox)
 
     async def _compile(self, work: Path, source: str, arguments: Sequence[str]) -> Finished:
         (work / SOURCE).write_text(source, encoding="utf-8")
@@ -103,18 +99,18 @@ def compiler_version() -> str:
     return done.stdout.splitlines()[0]
 
 
-@cache
-def processor() -> tuple[str, str]:
-    """Model name and feature flags: what ``-march=native`` means here."""
-    fields: dict[str, str] = {}
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        name, _, value = line.partition(":")
-        fields.setdefault(name.strip(), value.strip())
-    return fields.get("model name", platform.machine()), fields.get("flags", "")
+def _assembly(work: Path) -> bytes:
+    """The assembler text that the build left; empty when what is there is no such file."""
+    try:
+        return artefacts.collect(work / ASSEMBLY)
+    except artefacts.RefusedArtefact:
+        return b""
 
 
 def _key(source: str, flags: Sequence[str]) -> str:
-    parts = (source, *BASE_FLAGS, *flags, compiler_version(), *processor(), (ABI / "ke_abi.h").read_text())
+    machine = processor()  # what ``-march=native`` means here
+    identity = (compiler_version(), machine.model, " ".join(sorted(machine.flags)), (ABI / "ke_abi.h").read_text())
+    parts = (source, *BASE_FLAGS, *flags, *identity)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

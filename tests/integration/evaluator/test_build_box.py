@@ -70,7 +70,7 @@ def test_equal_builds_at_once_agree(toolchain):
 def test_a_compile_error_names_the_first_error_and_its_line():
     failed = asyncio.run(build_failure("compile_error"))
     assert failed.status is Status.COMPILE_ERROR
-    assert "kernel.cpp:6:1: error: expected ';'" in evidence(failed)
+    assert "kernel.cpp:5:11: error: expected ';'" in evidence(failed)
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "/proc/self/environ", "/root/.profile", "/home", __file__])
@@ -159,8 +159,10 @@ def test_a_cancelled_build_ends_its_compiler(tmp_path):
 
 
 def test_assembly_is_the_text_of_the_same_kernel(toolchain):
-    text = asyncio.run(toolchain.assembly(source("right"), ["-O2"]))
-    assert isinstance(text, str)
+    built = build(toolchain, source("right"), "-O2")
+    assert isinstance(built, Built)
+    assert built.assembly is not None
+    text = built.assembly.read_text()
     assert "ke_launch:" in text
 
 

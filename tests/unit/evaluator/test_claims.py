@@ -17,7 +17,9 @@ MS = 1_000_000.0
 
 def physics(floor_ms=0.1, traffic_ms=0.5):
     return Physics(
-        floors=Floors(memory_ns=floor_ms * MS, compute_ns=0.0, level="L3"), memory_traffic_ns=traffic_ms * MS
+        floors=Floors(memory_ns=floor_ms * MS, compute_ns=0.0, level="L3"),
+        written=Floors(memory_ns=floor_ms * MS / 2, compute_ns=0.0, level="L3"),
+        memory_traffic_ns=traffic_ms * MS,
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evaluator_svc.diagnosis import Profile, diagnose
-from evaluator_svc.loops import LoopFacts, innermost
-from evaluator_svc.mca import Throughput, parse
+from evaluator_svc.loops import LoopFacts, Throughput, innermost
+from evaluator_svc.mca import parse
 from evaluator_svc.roofline import Floors
 from shared.events import Bound
 

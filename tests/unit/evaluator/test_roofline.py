@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluator_svc.roofline import Peaks, floors, implausible, roofline
+from evaluator_svc.roofline import Floors, Peaks, binding, floors, implausible, roofline
 
 KIB, MIB, GB = 1 << 10, 1 << 20, 1e9
 PEAKS = Peaks(
@@ -48,6 +48,16 @@ def test_unknown_peaks_and_operations_raise_no_floor():
     assert floors(PEAKS, bytes_min=MIB, flops_min=None).compute_ns == 0
     line = roofline(floors(Peaks(), bytes_min=MIB, flops_min=None), bytes_min=MIB, flops_min=None, measured_ns=5.0)
     assert (line.floor_ns, line.fraction_ppm, line.flops_min) == (0, 0, 0)
+
+
+def test_what_a_trusted_baseline_or_an_honest_kernel_beats_is_no_bound():
+    every = Floors(memory_ns=100.0, compute_ns=50.0, level="L3")
+    written = Floors(memory_ns=10.0, compute_ns=0.0, level="L2")
+    assert binding(every, written, measured_ns=60, trusted_ns=200) == every
+    assert binding(every, written, measured_ns=60, trusted_ns=80).memory_ns == written.memory_ns  # a gather
+    assert (
+        binding(every, written, measured_ns=40, trusted_ns=200).compute_ns == 0
+    )  # fewer operations than the reference
 
 
 def test_only_times_clearly_under_the_floor_are_implausible():
