@@ -10,7 +10,16 @@ import math
 from dataclasses import dataclass
 
 from shared import ids
-from shared.events import Bound, CandidateProduced, EvaluationCompleted, Move, Purpose, Speedup, Status
+from shared.events import (
+    NOT_THE_KERNELS_FAULT,
+    Bound,
+    CandidateProduced,
+    EvaluationCompleted,
+    Move,
+    Purpose,
+    Speedup,
+    Status,
+)
 
 OPERATOR_CLASS = "operator_class"
 """Name of the move's parameter that says which kind of loop group changed, where the move's name does not."""
@@ -19,8 +28,6 @@ CROSSOVER, JOINED = "crossover", " + "
 NO_SKILL_PREFIXES = ("draft:", "repair:")
 Z95 = 1.959964
 """Half width of a 95 % normal interval in standard deviations; ``Speedup`` carries a 95 % interval."""
-UNCHARGED = (Status.NOISY, Status.INFRASTRUCTURE, Status.CANCELLED)
-"""Endings that say nothing about the kernel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +115,7 @@ def operator_class(move: Move) -> str:
 def measured(completed: EvaluationCompleted) -> Measured | None:
     """What ``completed`` says of its kernel; None for final re-measurements and for endings not the kernel's doing."""
     found = completed.evaluation
-    if completed.purpose is not Purpose.SEARCH or found.status in UNCHARGED:
+    if completed.purpose is not Purpose.SEARCH or found.status in NOT_THE_KERNELS_FAULT:
         return None
     return Measured(
         kernel_id=completed.kernel_id,

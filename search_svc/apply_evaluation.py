@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from search_svc import limits, policies, scoring
 from search_svc.tree import (
-    NOT_THE_CANDIDATES_FAULT,
     RETRYABLE,
     FinalTry,
     Stage,
@@ -16,7 +15,7 @@ from search_svc.tree import (
     put_node,
     without,
 )
-from shared.events import EvaluationCompleted, EvaluationRequested, Purpose, Status
+from shared.events import NOT_THE_KERNELS_FAULT, EvaluationCompleted, EvaluationRequested, Purpose, Status
 
 
 def evaluation_requested(tree: Tree, event: EvaluationRequested) -> Tree:
@@ -59,7 +58,7 @@ def _verdict(tree: Tree, event: EvaluationCompleted) -> Tree:
     old = tree.nodes[event.candidate_id]
     score = scoring.score_ppm(event.evaluation, tree.search.baseline)
     node = replace(old, stage=Stage.DONE, evaluation=event.evaluation, score_ppm=score)
-    if event.evaluation.status in NOT_THE_CANDIDATES_FAULT:
+    if event.evaluation.status in NOT_THE_KERNELS_FAULT:
         return _given_up(put_node(tree, node), event.evaluation.status)
     better = node.passed and (tree.best is None or score > tree.best.score_ppm)
     tree = replace(

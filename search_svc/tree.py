@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from shared.events import (
+    NOT_THE_KERNELS_FAULT,
     Context,
     Entry,
     Evaluation,
@@ -29,9 +30,7 @@ Value = TypeVar("Value")
 RETRYABLE = (Status.NOISY, Status.INFRASTRUCTURE)
 """Our fault: measured again, never charged to the candidate."""
 
-NOT_THE_CANDIDATES_FAULT = (*RETRYABLE, Status.CANCELLED)
-
-UNREPAIRABLE = (*NOT_THE_CANDIDATES_FAULT, Status.PASSED, Status.CHEAT, Status.NO_CUSTOM_KERNEL)
+UNREPAIRABLE = (*NOT_THE_KERNELS_FAULT, Status.PASSED, Status.CHEAT, Status.NO_CUSTOM_KERNEL)
 
 
 class Stage(StrEnum):
@@ -114,7 +113,7 @@ class Node:
         """The verdict is against the kernel itself."""
         if self.stage is not Stage.DONE or self.evaluation is None:
             return False
-        return self.evaluation.status is not Status.PASSED and self.evaluation.status not in NOT_THE_CANDIDATES_FAULT
+        return self.evaluation.status is not Status.PASSED and self.evaluation.status not in NOT_THE_KERNELS_FAULT
 
     @property
     def repairable(self) -> bool:

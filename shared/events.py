@@ -50,6 +50,10 @@ class Status(StrEnum):
     CANCELLED = "CANCELLED"
 
 
+NOT_THE_KERNELS_FAULT = (Status.NOISY, Status.INFRASTRUCTURE, Status.CANCELLED)
+"""Endings that say nothing about the kernel: never charged, learnt from or remembered."""
+
+
 class Trust(StrEnum):
     """What the verdict rests on; each level includes those before it."""
 

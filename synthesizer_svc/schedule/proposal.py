@@ -7,11 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from shared import ids
-from shared.events import PPM, Bound, Entry, Evaluation, Move, Roofline, SkillDistilled, Status
+from shared.events import NOT_THE_KERNELS_FAULT, PPM, Bound, Entry, Evaluation, Move, Roofline, SkillDistilled, Status
 from synthesizer_svc.schedule.schedule import Decision, Schedule, Space, Value
-
-NOT_THE_KERNELS_FAULT = frozenset({Status.NOISY, Status.INFRASTRUCTURE, Status.CANCELLED})
-"""Statuses that say nothing about the kernel: such a parent is improved, not repaired."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +21,7 @@ class Parent:
 
     @property
     def failed(self) -> bool:
-        """The kernel itself is broken, as far as its evaluation says."""
+        """The kernel itself is broken, as far as its evaluation says: to be repaired, not improved."""
         if self.evaluation is None:
             return False
         return self.evaluation.status is not Status.PASSED and self.evaluation.status not in NOT_THE_KERNELS_FAULT
