@@ -17,8 +17,8 @@ from tests.fakes.landscape import Landscape
 from tests.unit.search_svc.trees import grown
 
 POLICIES = ("greedy", "beam", "mcts", "evolve")
-SEEDS = 5
-BUDGET = 200
+SEEDS = 3
+BUDGET = 120
 """Evaluations in a space of 32,768 points."""
 
 
