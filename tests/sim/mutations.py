@@ -63,8 +63,9 @@ class NoUniqueEvents:
             entry = replace(entry, event_id=f"{entry.event_id}#{entry.seq}")
         await self._inner.append(stream, entry)
 
-    def read(self, stream: str, start: int = 0) -> AsyncIterator[JournalEntry]:
-        return self._inner.read(stream, start)
+    async def read(self, stream: str, start: int = 0) -> AsyncIterator[JournalEntry]:
+        async for entry in self._inner.read(stream, start):
+            yield replace(entry, event_id=entry.event_id.partition("#")[0])
 
     async def mark_sent(self, stream: str, seq: int) -> None:
         await self._inner.mark_sent(stream, seq)
