@@ -1,0 +1,128 @@
+"""Facts about a search as a whole, and its requests for new candidates (pure)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shared.events.candidate import Memory
+from shared.events.evaluation import Evaluation
+from shared.events.values import Entry, KernelRef, OperatorRef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """When a search ends. Zero means "no limit" except for ``evaluations``."""
+
+    evaluations: int
+    wall_ns: int = 0
+    stall: int = 0
+    """Consecutive evaluations without a new best."""
+    target_speedup_ppm: int = 0
+    sol_fraction_ppm: int = 0
+    """Stop when the best reaches this fraction of the speed of light."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchStarted:
+    """A search was submitted. Published by whoever submits; everything a replay needs to begin."""
+
+    search_id: str
+    operator: OperatorRef
+    chip: str
+    policy: str
+    seed: int
+    budget: Budget
+    languages: tuple[str, ...] = ("cpp",)
+    policy_parameters: tuple[Entry, ...] = ()
+    threads: int = 1
+    baseline: str = "best"
+    """What the score divides by: ``best`` (the faster of the two), ``eager`` or ``compiled``."""
+    candidates_per_expansion: int = 2
+    expansions_in_flight: int = 2
+    logic_version: int = 1
+    """Gates changes of decision logic, so that old logs replay under the logic they were made with."""
+    at_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchForked:
+    """From here on another policy decides. Everything before is the parent's history, copied as it was."""
+
+    search_id: str
+    parent_search_id: str
+    at_seq: int
+    policy: str
+    seed: int
+    policy_parameters: tuple[Entry, ...] = ()
+    at_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResumed:
+    """The search was taken up again after every process and record of it had died.
+
+    The time since the latest fact before it was downtime: nobody was searching, so ``Budget.wall_ns`` leaves it out.
+    """
+
+    search_id: str
+    at_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpansionRequested:
+    """The search chose a node to expand. ``reasons`` are the numbers it was chosen by.
+
+    Answered by exactly ``count`` events in all, indices 0..count-1, each CandidateProduced or CandidateRejected;
+    or by one ExpansionFailed, which closes every index still open.
+    """
+
+    search_id: str
+    expansion_id: str
+    operator: OperatorRef
+    chip: str
+    languages: tuple[str, ...]
+    seed: int
+    count: int
+    memory: Memory
+    parent_ids: tuple[str, ...] = ()
+    """Empty: draft from scratch. One: improve or repair. Two: crossover."""
+    parents: tuple[KernelRef, ...] = ()
+    parent_evaluations: tuple[Evaluation, ...] = ()
+    siblings: tuple[KernelRef, ...] = ()
+    sibling_ids: tuple[str, ...] = ()
+    negative: tuple[KernelRef, ...] = ()
+    negative_ids: tuple[str, ...] = ()
+    known_kernel_ids: tuple[str, ...] = ()
+    """Kernels the search has already: producing one again is a duplicate."""
+    threads: int = 1
+    reasons: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePruned:
+    """The search will not expand this node again. The node stays in the tree as memory."""
+
+    search_id: str
+    candidate_id: str
+    rule: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchCancelled:
+    search_id: str
+    reason: str
+    at_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchFinished:
+    """``outcome``: improved, no_improvement, failed or cancelled. ``reason``: which limit ended it."""
+
+    search_id: str
+    outcome: str
+    reason: str
+    evaluations: int
+    best_candidate_id: str = ""
+    """Empty unless improved."""
+    final_evaluation_id: str = ""

@@ -1,0 +1,39 @@
+"""What several events name: entries, operators, kernels (pure)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PPM = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A named value in a list that must keep its order: evidence, environment, parameters, scores."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorRef:
+    """An operator frozen by its hash. ``source_hash`` names the blob with the reference's text."""
+
+    name: str
+    source_hash: str
+    kind: str = "kernelbench"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelRef:
+    """Exactly what is built and measured. ``kernel_id = derive(language, source_hash, *flags, entry)``.
+
+    ``schedule_hash`` names the blob with the schedule's canonical JSON, or is empty when no schedule wrote the kernel.
+    """
+
+    kernel_id: str
+    language: str
+    source_hash: str
+    flags: tuple[str, ...] = ()
+    entry: str = "ke_launch"
+    schedule_hash: str = ""
