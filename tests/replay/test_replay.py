@@ -84,7 +84,7 @@ def flipped(data, position, bit):
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 def test_any_altered_byte_of_an_entry_is_found_at_its_position(entries, data):
     entries = list(entries)
     seq = data.draw(st.integers(0, len(entries) - 1))

@@ -133,4 +133,4 @@ class BusMachine(RuleBasedStateMachine):
 
 
 TestBusMachine = BusMachine.TestCase
-TestBusMachine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestBusMachine.settings = settings(max_examples=60, stateful_step_count=40)

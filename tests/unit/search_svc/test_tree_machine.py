@@ -129,4 +129,4 @@ class SearchMachine(RuleBasedStateMachine):
 
 
 TestSearchMachine = SearchMachine.TestCase
-TestSearchMachine.settings = settings(max_examples=40, stateful_step_count=40, deadline=None, derandomize=True)
+TestSearchMachine.settings = settings(max_examples=40, stateful_step_count=40)

@@ -148,7 +148,7 @@ def test_an_added_line_is_found(path: Path) -> None:
         kelog.read(path)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_a_log_cut_off_anywhere_is_an_error_that_names_a_line(tmp_path_factory: object, data: st.DataObject) -> None:
     path = tmp_path_factory.mktemp("cut") / "search.kelog"
@@ -159,7 +159,7 @@ def test_a_log_cut_off_anywhere_is_an_error_that_names_a_line(tmp_path_factory: 
         kelog.read(path)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_a_flipped_byte_never_passes_unnoticed(tmp_path_factory: object, data: st.DataObject) -> None:
     path = tmp_path_factory.mktemp("rot") / "search.kelog"

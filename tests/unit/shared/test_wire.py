@@ -22,7 +22,7 @@ from tests.unit.shared.builders import a_measurement, an_envelope, an_event
 
 @pytest.mark.parametrize("owner", EVENT_TYPES, ids=lambda owner: owner.__name__)
 def test_every_event_type_survives_the_bus_the_journal_and_json(owner: type) -> None:
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=40)
     @given(instances(owner))
     def survives(event: object) -> None:
         envelope = replace(an_envelope(), event=event)
@@ -33,7 +33,7 @@ def test_every_event_type_survives_the_bus_the_journal_and_json(owner: type) -> 
     survives()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(envelopes())
 def test_every_attribute_survives_and_packing_is_deterministic(envelope: object) -> None:
     assert wire.decode(wire.encode(envelope)) == envelope
@@ -93,7 +93,7 @@ def test_a_malformed_record_is_poison_with_its_reason(record: Record, reason: st
         wire.decode(record)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.binary(max_size=60), st.sampled_from(EVENT_TYPES))
 def test_arbitrary_bytes_are_an_event_or_poison_and_nothing_else(data: bytes, owner: type) -> None:
     headers = {**wire.encode(an_envelope()).headers, "ce_type": f"protos.events.v1.{owner.__name__}".encode()}

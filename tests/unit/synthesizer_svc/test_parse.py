@@ -84,7 +84,7 @@ def test_the_prose_around_the_block_is_kept_as_rationale():
     assert parsed == Parsed(source=KERNEL, rationale="Unrolled by four. It should be faster.")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(st.sampled_from(["```", "````", "~~~", "cpp", "\n", KERNEL, "ke_launch(", "{", '"', "/*", "<think>", " "]))
 )

@@ -35,7 +35,7 @@ situations = st.builds(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(situations)
 def test_every_proposal_is_legal_new_and_distinct(situation):
     known = {*situation.siblings, *situation.negative} | {p.schedule for p in situation.parents}
@@ -45,7 +45,7 @@ def test_every_proposal_is_legal_new_and_distinct(situation):
     assert not known & set(proposed)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(situations)
 def test_equal_situations_give_equal_proposals(situation):
     assert list(propose(situation)) == list(propose(situation))
