@@ -51,8 +51,9 @@ class Subscription(Protocol):
     async def commit(self, delivery: Delivery) -> bool:
         """Commit ``delivery.offset + 1`` on its partition only.
 
-        False, and nothing is committed, when the partition belongs to another member by now: its owner sees the
-        record again, and dedupe by event id makes that harmless.
+        False, and nothing is committed, when the partition belongs to another member by now, or the group has gone
+        past the record while it did: whoever owns it then sees the record again, and dedupe by event id makes that
+        harmless. What was committed never moves back.
         """
         ...
 

@@ -126,7 +126,8 @@ class MemorySubscription:
     async def commit(self, delivery: Delivery) -> bool:
         """See the port. Raises ``Fatal`` when the subscription is closed."""
         group = self._member()
-        if delivery.partition not in self._positions:
+        mine = delivery.partition in self._positions
+        if not mine or delivery.offset + 1 < group.committed[delivery.partition]:
             return False
         group.committed[delivery.partition] = delivery.offset + 1
         return True

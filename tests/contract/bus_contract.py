@@ -171,6 +171,21 @@ class BusContract(ABC):
             assert sorted(d.record.key for d in await drained(two)) == sorted(d.record.key for d in moved)
 
     @on_loop
+    async def test_a_late_commit_never_moves_a_group_back(self) -> None:
+        async with self.make() as bus:
+            async with bus.subscribe(TOPIC, "g") as slow:
+                for value in (b"1", b"2", b"3"):
+                    await bus.publish(TOPIC, a_record(value=value))
+                first = await slow.poll(1)
+                second = await slow.poll(1)
+                assert first is not None
+                assert second is not None
+                assert await slow.commit(second)
+                assert not await slow.commit(first)
+            async with bus.subscribe(TOPIC, "g") as again:
+                assert values(await drained(again)) == [b"3"]
+
+    @on_loop
     async def test_pause_delivers_nothing_and_loses_nothing(self) -> None:
         async with self.make() as bus, bus.subscribe(TOPIC, "g") as member:
             await bus.publish(TOPIC, a_record(value=b"1"))
