@@ -8,7 +8,7 @@ import sys
 from shared import runtime
 from shared.errors import UserError
 from synthesizer_svc import service, settings
-from synthesizer_svc.unknowing import NoKnowledge
+from synthesizer_svc.no_knowledge import NoKnowledge
 
 
 def main() -> int:

@@ -16,7 +16,7 @@ from shared.runtime import running
 from shared.settings import PortSettings
 from synthesizer_svc import service
 from synthesizer_svc.settings import ModelSettings, Settings
-from synthesizer_svc.unknowing import NoKnowledge
+from synthesizer_svc.no_knowledge import NoKnowledge
 
 pytestmark = pytest.mark.serial
 
