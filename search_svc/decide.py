@@ -146,4 +146,5 @@ def _command(event: Event, cause: Envelope, n: int, search_id: str) -> Envelope:
         causation_id=cause.id,
         correlation_id=search_id,
         time_ns=cause.time_ns,
+        traceparent=cause.traceparent,
     )

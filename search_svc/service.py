@@ -8,7 +8,7 @@ from search_svc import policies, replay
 from search_svc.decide import LOGIC_VERSIONS
 from search_svc.owner import Owner
 from search_svc.settings import Settings
-from shared import envelopes, topics, wire
+from shared import envelopes, topics, tracing, wire
 from shared.errors import Conflict, UserError
 from shared.events import Entry, Envelope, SearchCancelled, SearchStarted
 from shared.ports import Ports
@@ -36,7 +36,13 @@ async def submit(ports: Ports, search: SearchStarted) -> Envelope:
         UserError: a limit or parameter that no search can run with.
     """
     check(search)
-    envelope = envelopes.envelope(search, cause_id=search.search_id, source=SUBMITTER, clock=ports.clock)
+    envelope = envelopes.envelope(
+        search,
+        cause_id=search.search_id,
+        source=SUBMITTER,
+        clock=ports.clock,
+        traceparent=tracing.current_traceparent(),
+    )
     await ports.bus.publish(topics.FACTS, wire.encode(envelope))
     return envelope
 

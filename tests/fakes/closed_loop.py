@@ -28,9 +28,9 @@ from shared.ports import Ports, open_ports
 from shared.runtime import Service, Subscribe, running
 from shared.settings import PortSettings
 from synthesizer_svc import service as synthesizer_service
+from synthesizer_svc.no_knowledge import NoKnowledge
 from synthesizer_svc.schedule.schedule import Schedule, Value
 from synthesizer_svc.settings import Settings as SynthesizerSettings
-from synthesizer_svc.no_knowledge import NoKnowledge
 from tests.builders import a_pass, a_search, enveloped, measured
 from tests.unit.synthesizer_svc.spaces import OPERATOR, TextLowering
 

@@ -15,8 +15,8 @@ from shared.ports import open_ports
 from shared.runtime import running
 from shared.settings import PortSettings
 from synthesizer_svc import service
-from synthesizer_svc.settings import ModelSettings, Settings
 from synthesizer_svc.no_knowledge import NoKnowledge
+from synthesizer_svc.settings import ModelSettings, Settings
 
 pytestmark = pytest.mark.serial
 

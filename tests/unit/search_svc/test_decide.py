@@ -338,6 +338,12 @@ def test_evaluators_that_are_down_end_the_search():
     assert (len(search.tree.nodes), search.tree.charged) == (limits.INFRASTRUCTURE_ROW_MAX, 0)
 
 
+def test_a_command_belongs_to_the_trace_of_what_caused_it():
+    cause = replace(enveloped(a_search()), traceparent="00-1-2-01")
+    _, commands = decide(None, cause)
+    assert {command.traceparent for command in commands} == {"00-1-2-01"}
+
+
 def test_cancelling_ends_the_search_at_once():
     search = Search()
     request = search.candidate()

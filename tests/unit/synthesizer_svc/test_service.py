@@ -27,9 +27,9 @@ from shared.knowledge import Passage
 from shared.ports import Ports, open_ports
 from shared.settings import PortSettings
 from synthesizer_svc import service
+from synthesizer_svc.no_knowledge import NoKnowledge
 from synthesizer_svc.schedule.schedule import Schedule
 from synthesizer_svc.settings import Limits, ModelSettings, Settings
-from synthesizer_svc.no_knowledge import NoKnowledge
 from tests.unit.synthesizer_svc.spaces import OPERATOR, POINTS, SPACE, TextLowering, a_skill, failed, measured
 
 KERNEL = 'extern "C" int ke_launch(const void *in, int n, void *out, int m, void *s) { return 0; }'
