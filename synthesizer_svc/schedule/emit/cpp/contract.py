@@ -197,7 +197,7 @@ def emit(matched: Matched, plan: Plan, group: Group, choices: Mapping[str, Value
     parameters = [f"const {_memory(plan, b)}* __restrict {b}" for b in reads] + [
         f"{_memory(plan, b)}* __restrict {b}" for b in writes
     ]
-    stored = _plain_store(plan, matched)
+    stored = plain_store(plan, matched)
     text = emit_contraction(
         matched.spec if stored is None else replace(matched.spec, c=stored[1]),
         choices,
@@ -217,10 +217,10 @@ def emit(matched: Matched, plan: Plan, group: Group, choices: Mapping[str, Value
     )
 
 
-def _plain_store(plan: Plan, matched: Matched) -> tuple[tuple[str, int], Access] | None:
+def plain_store(plan: Plan, matched: Matched) -> tuple[tuple[str, int], Access] | None:
     """(buffer, first element) and strides of C, where the sums themselves leave and their rows are contiguous."""
-    write = matched.stage.writes[0]
-    if matched.epilogue or write is None or plan.buffer(write.buffer).dtype is not matched.spec.dtype:
+    write = _only_write(matched)
+    if write is None or plan.buffer(write.buffer).dtype is not matched.spec.dtype:
         return None
     steps = {axis: write.offset.coefficient(axis) for axis in (*matched.batch, *matched.cols)}
     row = write.offset.coefficient(matched.row) if matched.row is not None else 0
@@ -234,6 +234,15 @@ def _plain_store(plan: Plan, matched: Matched) -> tuple[tuple[str, int], Access]
         return None
     strides = tuple(step for step in batch if step is not None)
     return (write.buffer, write.offset.const), Access(batch=strides, row=row, col=1)
+
+
+def _only_write(matched: Matched) -> Write | None:
+    """Where the sums go when that is all that happens to them: they leave by themselves, or a stage copies them."""
+    if not matched.epilogue:
+        return matched.stage.writes[0]
+    copy, *more = matched.epilogue
+    unchanged = copy.exprs[0].op == "row" and copy.exprs[0].attr == (matched.stage.name, 0)
+    return copy.writes[0] if unchanged and not more and matched.stage.writes[0] is None else None
 
 
 def _memory(plan: Plan, buffer: str) -> str:
