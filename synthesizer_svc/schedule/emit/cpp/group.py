@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shared.chips import Isa
-from synthesizer_svc.schedule import expr as ex
 from synthesizer_svc.schedule.emit.cpp import contract
 from synthesizer_svc.schedule.emit.cpp.loops import stageable, tail_units
 from synthesizer_svc.schedule.emit.cpp.nest import Row
+from synthesizer_svc.schedule.emit.cpp.prefetch import prefetches
 from synthesizer_svc.schedule.emit.cpp.shape import OUTER, Shape, shape_of
 from synthesizer_svc.schedule.emit.cpp.text import Lines
 from synthesizer_svc.schedule.emit.cpp.types import MEMORY_NAMES
@@ -134,20 +134,9 @@ def _vectors(out: Lines, shape: Shape, row: Row, bound: frozenset[Axis], rows: i
 
 
 def _prefetch(row: Row, out: Lines) -> None:
-    """Pointwise groups: fetch ahead along the vector axis."""
-    distance = int(row.choices.get("prefetch", 0))
-    if not distance or any(loop.stages for loop in row.loops):
+    """Pointwise groups: fetch ahead along the vector axis, or in the next row."""
+    if any(loop.stages for loop in row.loops):
         return
-    seen: dict[str, None] = {}
-    frame = Frame()
-    for load in ex.loads(*(e for loop in row.loops for s in loop.after for e in s.exprs)):
-        buffer, (offset,), _ = load.attr
-        if (
-            row.values.vec is not None
-            and offset.coefficient(row.values.vec) == 1
-            and all(isinstance(t, Axis) for t in offset.terms)
-        ):
-            for unit in range(row.shape.unroll):
-                place = row.values.index_text(offset, Copy(0, unit), frame)
-                seen[f"__builtin_prefetch((const char*)({buffer} + {place}) + {distance});"] = None
-    out.extend(list(seen))
+    stages = [s for loop in row.loops for s in loop.after]
+    copies = [Copy(r, u) for r in range(row.rows) for u in range(row.shape.unroll)]
+    out.extend(prefetches(row.choices.get("prefetch", 0), stages, copies, row.values, Frame(), row.rows))

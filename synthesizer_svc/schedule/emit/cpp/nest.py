@@ -11,6 +11,7 @@ from synthesizer_svc.schedule.emit.cpp import reduce as rd
 from synthesizer_svc.schedule.emit.cpp.body import Body
 from synthesizer_svc.schedule.emit.cpp.loops import describe, looped, tail_units
 from synthesizer_svc.schedule.emit.cpp.online import emit_online
+from synthesizer_svc.schedule.emit.cpp.prefetch import of_next_row, prefetches
 from synthesizer_svc.schedule.emit.cpp.shape import INNER, OUTER, Shape
 from synthesizer_svc.schedule.emit.cpp.types import SCALAR
 from synthesizer_svc.schedule.emit.cpp.values import Copy, Frame, Staged, Values
@@ -196,18 +197,14 @@ class Row:
                 frame.lines.extend(body.lines.lines)
 
     def _prefetch(self, stages: tuple[Stage, ...], copies: list[Copy], body: Frame) -> None:
-        distance = int(self.choices.get("prefetch", 0))
-        if not distance:
-            return
-        seen: dict[str, None] = {}
-        for load in ex.loads(*(e for s in stages for e in s.exprs)):
-            buffer, (offset,), _ = load.attr
-            if self.values.vec is None or offset.coefficient(self.values.vec) != 1:
-                continue
-            for copy in copies:
-                place = f"{buffer} + {self.values.index_text(offset, copy, body)}"
-                seen[f"__builtin_prefetch((const char*)({place}) + {distance});"] = None
-        body.lines.lines[:0] = list(seen)
+        """Bytes ahead in every pass, the next row in the last one: by then the row's own lines are all here."""
+        choice = self.choices.get("prefetch", 0)
+        if of_next_row(choice):
+            last = next(loop for loop in reversed(self.loops) if loop.stages)
+            if not set(stages) & set(last.stages):
+                return
+            stages = tuple(s for loop in self.loops if loop.inner == last.inner for s in loop.stages)
+        body.lines.lines[:0] = prefetches(choice, stages, copies, self.values, body, self.rows)
 
     def _flush(self, stages: tuple[Stage, ...], frame: Frame) -> None:
         for stage in stages:

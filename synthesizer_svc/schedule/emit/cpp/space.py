@@ -5,8 +5,8 @@ from __future__ import annotations
 from shared.chips import Isa
 from shared.dtypes import DType
 from shared.events import Bound
-from synthesizer_svc.schedule.emit.cpp import contract
-from synthesizer_svc.schedule.emit.cpp.shape import INNER, OUTER, lanes_of, modes, shape_of
+from synthesizer_svc.schedule.emit.cpp import contract, contraction_chain, prefetch
+from synthesizer_svc.schedule.emit.cpp.shape import INNER, OUTER, Shape, lanes_of, modes, shape_of
 from synthesizer_svc.schedule.ir import Group, Plan
 from synthesizer_svc.schedule.schedule import Decision, Space
 from synthesizer_svc.schedule.stages import expanded, passes, staging_candidates
@@ -19,10 +19,12 @@ STREAM_BYTES_MIN = 1 << 20
 def space(plan: Plan, isa: Isa, threads: int) -> Space:
     """All decisions of ``plan``."""
     decisions = list(_unit(isa))
-    for group in plan.groups:
+    for place, group in enumerate(plan.groups):
         matched = contract.match(plan, group)
         if matched is not None:
             decisions.extend(contract.contraction_decisions(matched, isa, threads, group.name))
+            chain = contraction_chain.find(plan, place)
+            decisions.extend([contraction_chain.decision(chain)] if chain is not None else [])
         else:
             decisions.extend(_group(plan, group, isa))
     return Space(decisions=tuple(decisions))
@@ -62,7 +64,7 @@ def _group(plan: Plan, group: Group, isa: Isa) -> list[Decision]:
     found.extend(_loop_decisions(group, shape.unroll, shape.rows, possible))
     found.extend(_algorithm_decisions(group))
     found.extend(_rewriting_decisions(group))
-    found.extend(_memory_decisions(plan, group, lanes.count))
+    found.extend(_memory_decisions(plan, group, lanes.count, shape))
     return found
 
 
@@ -184,7 +186,8 @@ def _rewriting_decisions(group: Group) -> list[Decision]:
                 group=group.name,
                 name="division",
                 values=("exact", "reciprocal"),
-                default="exact",
+                # A softmax's sum is at least 1; the reciprocal of an arbitrary tiny one would overflow.
+                default="reciprocal" if "softstats" in ops else "exact",
                 pays_when=(Bound.COMPUTE, Bound.LATENCY),
                 why="one division per row and a multiplication per element; rounds once more",
             )
@@ -195,7 +198,7 @@ def _rewriting_decisions(group: Group) -> list[Decision]:
                 group=group.name,
                 name="staging",
                 values=("recompute", "buffer"),
-                default="recompute",
+                default="buffer",
                 pays_when=(Bound.COMPUTE,),
                 why="a row buffer keeps what a later pass needs again; recomputing leaves the first-level cache alone",
             )
@@ -203,7 +206,7 @@ def _rewriting_decisions(group: Group) -> list[Decision]:
     return found
 
 
-def _memory_decisions(plan: Plan, group: Group, lanes: int) -> list[Decision]:
+def _memory_decisions(plan: Plan, group: Group, lanes: int, shape: Shape) -> list[Decision]:
     found: list[Decision] = []
     if _can_stream(plan, group, lanes):
         found.append(
@@ -221,10 +224,10 @@ def _memory_decisions(plan: Plan, group: Group, lanes: int) -> list[Decision]:
             Decision(
                 group=group.name,
                 name="prefetch",
-                values=(0, 512, 1024, 2048),
-                default=0,
+                values=prefetch.choices(shape, group),
+                default=prefetch.default(shape, group),
                 pays_when=(Bound.MEMORY, Bound.LATENCY),
-                why="bytes ahead that are fetched explicitly; the hardware prefetcher restarts at every row",
+                why="bytes ahead, or the next row, fetched explicitly: the hardware prefetcher restarts at every row",
             )
         )
     return found
