@@ -52,6 +52,8 @@ class Reference:
     scale_rms: float = 0.0
     scale_max: float = 0.0
     low: tuple[LowPrecision, ...] = ()
+    held_out: bool = False
+    """Of values unlike the operator's own, on which even a right kernel may be less precise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +107,13 @@ def widened(stored: Array, dtype: DType) -> Array:
 
 
 def make_reference(
-    spec: TensorSpec, exact: Array, declared: Array, nudged: Array | None, low: Sequence[tuple[str, Array]]
+    spec: TensorSpec,
+    exact: Array,
+    declared: Array,
+    nudged: Array | None,
+    low: Sequence[tuple[str, Array]],
+    *,
+    held_out: bool = False,
 ) -> Reference:
     """Measure the trusted precisions against fp64. ``low`` arrays are float32; all are flat and in stored form."""
     if not spec.dtype.floating:
@@ -124,6 +132,7 @@ def make_reference(
         exact=exact,
         declared=declared,
         finite=finite,
+        held_out=held_out,
         rmse=max(measured[0], around[0]),
         max_error=max(measured[1], around[1]),
         scale_rms=float(np.sqrt(np.dot(scale, scale) / size)),

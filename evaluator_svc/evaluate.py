@@ -102,7 +102,9 @@ class Evaluator:
             evidence = (_entry("reason", f"entry `{job.request.kernel.entry}`: the C ABI's is `{ENTRY}`"),)
             return Evaluation(status=Status.LAUNCH_FAILED, evidence=evidence)
         async with AsyncExitStack() as stack:
-            async with self._device.gate.shared():
+            async with AsyncExitStack() as sharing:
+                with job.watch.span("wait"):
+                    await sharing.enter_async_context(self._device.gate.shared())
                 with job.watch.span("build"):
                     built = await self._toolchain.build(job.source, job.request.kernel.flags)
                 if isinstance(built, BuildFailed):

@@ -29,6 +29,8 @@ from shared.events import Entry, Status, Trust
 BACK_OFF_S = 0.2
 """Pause after the first noisy measurement, doubled after each further one."""
 FINAL_COLD_CALLS = 3
+RECALIBRATIONS_MAX = 4
+"""Of a worker, for peaks that kernels beat: each takes seconds."""
 ACCUSATIONS_CONFIRMED = 2
 """Measurements, each after a calibration of its own, that must agree before a kernel's time is called a cheat."""
 
@@ -53,7 +55,7 @@ class Measurer:
         self._device, self._poison, self._settings = device, poison, settings
         self._calibrations: dict[int, Calibration] = {}
         self._evict = Evictor()
-        self._streak = 0
+        self._streak, self._recalibrations = 0, 0
         """Noisy verdicts in a row."""
 
     async def measure(self, subject: Subject, watch: Stopwatch) -> Claim:
@@ -92,6 +94,11 @@ class Measurer:
                 break
             await asyncio.sleep(pause)
             pause *= 2
+        floor = made.floors.memory_ns if made.floors else 0.0
+        if made.status is Status.PASSED and made.median_ns < floor and self._recalibrations < RECALIBRATIONS_MAX:
+            # Beaten peaks were measured in a disturbed moment: the better of two calibrations is nearer the truth.
+            self._recalibrations += 1
+            made = claim(measured, timing, await self._physics(subject, afresh=True), new_seed())
         self._streak = self._streak + 1 if made.status is Status.NOISY else 0
         if self._streak:
             said = f"{self._streak} noisy measurements in a row on this machine; this one was tried up to {tries} times"

@@ -59,7 +59,7 @@ class Oracle:
             public=not transform,
             specs=tuple(spec for spec, _ in inputs),
             inputs=tuple(data for _, data in inputs),
-            references=_references(blocks),
+            references=_references(blocks, held_out=bool(transform)),
         )
         return case, ""
 
@@ -128,7 +128,7 @@ def _map_blocks(path: Path, layout: Sequence[Mapping[str, Any]]) -> list[Block]:
     return blocks
 
 
-def _references(blocks: Sequence[Block]) -> tuple[Reference, ...]:
+def _references(blocks: Sequence[Block], *, held_out: bool) -> tuple[Reference, ...]:
     by_role: dict[str, list[tuple[TensorSpec, Array]]] = {}
     for role, spec, data in blocks:
         by_role.setdefault(role, []).append((spec, elements(data, spec.dtype)))
@@ -142,6 +142,7 @@ def _references(blocks: Sequence[Block]) -> tuple[Reference, ...]:
                 declared,
                 by_role["nudged"][index][1] if "nudged" in by_role else None,
                 [(role.removeprefix("low:"), by_role[role][index][1]) for role in lows],
+                held_out=held_out,
             )
         )
     return tuple(references)

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import tempfile
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from evaluator_svc import scratch
 from evaluator_svc.admission import Admission, admit
 from evaluator_svc.baselines import Baselines
 from evaluator_svc.cases import Suite
@@ -24,7 +23,6 @@ from shared.errors import OperatorError
 from shared.events import OperatorRef
 
 T = TypeVar("T")
-SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a private directory is made in it
 FINAL_PUBLIC_CASES = 4
 
 
@@ -37,8 +35,7 @@ class Workbench:
         self.operator, self.threads, self.cpus = operator, threads, cpus
         self._source, self._settings = source, settings
         self._stack = AsyncExitStack()
-        where = tempfile.mkdtemp(prefix="ke-oracle-", dir=SHARED_MEMORY if SHARED_MEMORY.is_dir() else None)
-        self._scratch = Path(where)  # mode 0700: no box sees it
+        self._scratch = scratch.make()
         self._oracle = _Once(self._open_oracle)
         self._admitted = _Once(self._admit)
         self._baselines = _Once(self._open_baselines)
@@ -112,9 +109,9 @@ class Workbench:
         suite, _ = await self.suite()
         child = TrustedChild("baseline", cpus=self.cpus, environment=self._environment(), where=self.operator.name)
         await stack.enter_async_context(child)
-        scratch = self._scratch / name
-        scratch.mkdir(exist_ok=True)
-        baselines = Baselines(child, self.operator, scratch)
+        private = self._scratch / name
+        private.mkdir(exist_ok=True)
+        baselines = Baselines(child, self.operator, private)
         await baselines.open(self._source, suite.inputs, threads=self.threads, timeout_s=self._settings.limits.oracle_s)
         baselines.write_inputs(suite.public[0].inputs)
         await baselines.compile(timeout_s=self._settings.limits.compile_s)
@@ -125,6 +122,7 @@ class Workbenches:
     """The workbenches of a worker; beyond the limit, the least recently used that nobody uses is closed."""
 
     def __init__(self, settings: Settings) -> None:
+        scratch.sweep()
         self._settings = settings
         self._open: OrderedDict[tuple[str, int], Workbench] = OrderedDict()
         self._users: Counter[Workbench] = Counter()

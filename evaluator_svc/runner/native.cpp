@@ -20,6 +20,7 @@
 
 extern "C" {
 void* __libc_malloc(size_t);
+void __libc_free(void*);
 void* __libc_calloc(size_t, size_t);
 void* __libc_realloc(void*, size_t);
 void* __libc_memalign(size_t, size_t);
@@ -53,6 +54,14 @@ static void* checked(void* p, size_t bytes) {
   if (p == nullptr && bytes > 0 && g_report != nullptr && bytes > g_report->refused) g_report->refused = bytes;
   return p;
 }
+// glibc gives a freed aligned block to no equal request, for which it looks for a longer one: the heap grows at each
+// call. A plain request takes the freed block, and most often finds it aligned.
+static void* aligned(size_t alignment, size_t bytes) {
+  void* p = __libc_malloc(bytes);
+  if (p == nullptr || alignment == 0 || reinterpret_cast<uintptr_t>(p) % alignment == 0) return p;
+  __libc_free(p);
+  return __libc_memalign(alignment, bytes);
+}
 static void* stained(void* p, size_t bytes) {
   if (g_stain && p != nullptr) stain(p, bytes);
   return checked(p, bytes);
@@ -61,10 +70,10 @@ extern "C" {
 void* malloc(size_t n) { return stained(__libc_malloc(n), n); }
 void* calloc(size_t k, size_t n) { return checked(__libc_calloc(k, n), k * n); }
 void* realloc(void* p, size_t n) { return checked(__libc_realloc(p, n), n); }
-void* memalign(size_t a, size_t n) { return stained(__libc_memalign(a, n), n); }
-void* aligned_alloc(size_t a, size_t n) { return stained(__libc_memalign(a, n), n); }
+void* memalign(size_t a, size_t n) { return stained(aligned(a, n), n); }
+void* aligned_alloc(size_t a, size_t n) { return stained(aligned(a, n), n); }
 int posix_memalign(void** p, size_t a, size_t n) {
-  *p = stained(__libc_memalign(a, n), n);
+  *p = stained(aligned(a, n), n);
   return *p == nullptr && n > 0 ? ENOMEM : 0;
 }
 void* mmap(void* at, size_t n, int prot, int flags, int fd, off_t offset) {

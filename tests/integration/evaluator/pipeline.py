@@ -42,10 +42,15 @@ class Bench:
     loop: asyncio.Runner
 
     def evaluate(
-        self, source: str, *, operator: OperatorSpec | None = None, purpose: Purpose = Purpose.SEARCH
+        self,
+        source: str,
+        *,
+        operator: OperatorSpec | None = None,
+        purpose: Purpose = Purpose.SEARCH,
+        flags: tuple[str, ...] = ("-O2",),
     ) -> Evaluation:
         async def go() -> Evaluation:
-            return await self.evaluator.evaluate(await request_for(self.ports, source, operator, purpose))
+            return await self.evaluator.evaluate(await request_for(self.ports, source, operator, purpose, flags))
 
         return self.loop.run(go())
 
@@ -62,12 +67,15 @@ async def admit(ports: Ports, evaluator: Evaluator, operator: OperatorSpec) -> N
 
 
 async def request_for(
-    ports: Ports, source: str, operator: OperatorSpec | None = None, purpose: Purpose = Purpose.SEARCH
+    ports: Ports,
+    source: str,
+    operator: OperatorSpec | None = None,
+    purpose: Purpose = Purpose.SEARCH,
+    flags: tuple[str, ...] = ("-O2",),
 ) -> EvaluationRequested:
     spec = operator or operators.load(OPERATOR)
     await ports.store.blobs.put(spec.source.encode())
     digest = await ports.store.blobs.put(source.encode())
-    flags = ("-O2",)
     kernel = KernelRef(
         kernel_id=ids.derive("cpp", digest, *flags, "ke_launch"), language="cpp", source_hash=digest, flags=flags
     )
