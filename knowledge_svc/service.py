@@ -53,7 +53,13 @@ class KnowledgeService:
         assert self._learner is not None
         changes = await self._learner.hear(envelope.event)
         for event in changes:
-            wrapped = envelopes.envelope(event, cause_id=envelope.id, source=SOURCE, clock=self._ports.clock)
+            wrapped = envelopes.envelope(
+                event,
+                cause_id=envelope.id,
+                source=SOURCE,
+                clock=self._ports.clock,
+                traceparent=envelope.traceparent,
+            )
             await self._ports.bus.publish(topics.SKILLS, wire.encode(wrapped))
         for event in changes:
             if isinstance(event, SkillDistilled):

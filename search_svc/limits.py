@@ -1,4 +1,8 @@
-"""When a search stops starting new work, and which named limit said so (pure)."""
+"""When a search stops starting new work, and which named limit said so (pure).
+
+What a person may choose is in the search's ``Budget``. The numbers here are decision logic, not settings: read from an
+environment they would make a log replay differently on another machine.
+"""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from shared.events import (
     OperatorRef,
     Purpose,
     SearchFinished,
+    SearchResumed,
     SearchStarted,
     Speedup,
     Status,
@@ -121,3 +122,9 @@ def test_the_end_is_told_with_its_reason():
     event = SearchFinished(search_id="s", outcome="improved", reason="stall", evaluations=3)
 
     assert "improved (stall)" in describe(event, Progress(), fold(Progress(), event))
+
+
+def test_downtime_before_a_resume_is_not_part_of_the_pace():
+    before = folded(STARTED, produced("a"), verdict("a", at_ns=3_000))
+    after = fold(before, SearchResumed(search_id="s", at_ns=9_000_000))
+    assert after.now_ns - after.started_ns == before.now_ns - before.started_ns == 2_000
