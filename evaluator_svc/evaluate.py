@@ -25,6 +25,7 @@ from evaluator_svc.settings import HARNESS_VERSION, Settings
 from evaluator_svc.stages import Stopwatch
 from evaluator_svc.tensors import TensorSpec
 from evaluator_svc.toolchains import BuildFailed, Built, Toolchain
+from evaluator_svc.trusted_child import OracleLost
 from evaluator_svc.workbench import Workbench, Workbenches
 from shared.errors import ChipError, Fatal, OperatorError, Retryable
 from shared.events import Entry, Evaluation, EvaluationRequested, OperatorRef, Purpose, Status
@@ -74,8 +75,11 @@ class Evaluator:
         Raises:
             OperatorError: why it is refused.
         """
-        async with self._benches.use(*await self._place(operator, threads)) as bench, self._device.gate.shared():
-            await bench.suite()
+        try:
+            async with self._benches.use(*await self._place(operator, threads)) as bench, self._device.gate.shared():
+                await bench.suite()
+        except OracleLost as lost:
+            raise OperatorError(f"cannot be run: {lost}", where=operator.name) from lost
 
     async def evaluate(self, request: EvaluationRequested) -> Evaluation:
         """The verdict on the request's kernel. Failures of ours are INFRASTRUCTURE; nothing about a kernel raises."""

@@ -12,6 +12,8 @@ from shared.dtypes import DType
 
 POOL_BYTES = 1 << 22
 WORD = 8
+NUDGED = 1 << 14
+"""Elements changed at a time: what that makes stays in the first-level caches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +50,10 @@ class Poison:
             return
         values = np.frombuffer(buffer, dtype=f"u{dtype.itemsize}")
         offset = secrets.randbelow(POOL_BYTES // WORD) * WORD
-        bits = self._pool[offset : offset + POOL_BYTES].view(values.dtype) & 1
-        for start in range(0, values.size, bits.size):
-            part = values[start : start + bits.size]
-            part ^= np.where(part & 0xFF, bits[: part.size], 0).astype(values.dtype)
+        pool = self._pool[offset : offset + POOL_BYTES].view(values.dtype)
+        for start in range(0, values.size, NUDGED):
+            part, at = values[start : start + NUDGED], start % (pool.size - NUDGED)
+            part ^= pool[at : at + part.size] & ((part & 0xFF) != 0)
 
     def untouched(self, stain: Stain, buffer: memoryview, itemsize: int) -> NDArray[np.bool_]:
         """Per element, whether it still holds what ``apply`` wrote; by chance for one in 256**itemsize."""

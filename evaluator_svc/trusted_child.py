@@ -64,20 +64,21 @@ class TrustedChild:
             OracleLost: the child died or did not answer within ``timeout_s``; it is killed.
         """
         line = json.dumps({"action": action, **fields}).encode() + b"\n"
-        return self._opened(action, await self._in_thread(lambda: self._exchange(line, timeout_s)))
+        return self._opened(action, await self._in_thread(lambda: self._exchange(line, timeout_s)), timeout_s)
 
     async def timed(self, action: str, *, timeout_s: float, **fields: object) -> tuple[int, dict[str, Any]]:
         """Like ``ask``, with the controller's clock around the request, in ns. Its answer must be short."""
         line = json.dumps({"action": action, **fields}).encode() + b"\n"
         elapsed, answer = await self._in_thread(lambda: self._measured(line, timeout_s))
-        return elapsed, self._opened(action, answer)
+        return elapsed, self._opened(action, answer, timeout_s)
 
-    def _opened(self, action: str, line: bytes) -> dict[str, Any]:
+    def _opened(self, action: str, line: bytes, timeout_s: float) -> dict[str, Any]:
         if not line.endswith(b"\n"):
             self._stderr.seek(0)
             said = self._stderr.read().decode(errors="replace").strip()[-STDERR_BYTES_SHOWN:]
             self._kill()
-            raise OracleLost(f"the {self._role} process gave no answer to `{action}`: {said or 'time is up'}")
+            why = said or f"it ended, or {timeout_s:g} s were not enough"
+            raise OracleLost(f"the {self._role} process gave no answer to `{action}`: {why}")
         answer: dict[str, Any] = json.loads(line)
         if "fault" in answer:
             raise OperatorError(answer["fault"], where=self._where)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from evaluator_svc.poison import POOL_BYTES, Poison
+from shared.dtypes import DType
 
 
 @pytest.mark.parametrize("nbytes", [4, 4096, POOL_BYTES + 4096])
@@ -28,3 +29,22 @@ def test_two_applications_and_two_workers_differ():
     one.apply(memoryview(second))
     other.apply(memoryview(third))
     assert len({bytes(first), bytes(second), bytes(third)}) == 3
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_nudged_values_differ_in_their_last_bit_only_and_round_numbers_stay(kind):
+    values = np.random.default_rng(1).standard_normal(100_000).astype(kind)
+    values[::10] = [0.0, 1.0, -0.5, np.inf, -2.0] * 2000
+    nudged = values.copy()
+    dtype = DType.F32 if kind is np.float32 else DType.F64
+    Poison().nudge(memoryview(nudged).cast("B"), dtype)
+    assert np.array_equal(nudged[::10], values[::10])
+    assert 0.3 < np.mean(nudged != values) < 0.6
+    with np.errstate(invalid="ignore"):
+        assert np.nanmax(np.abs(nudged - values) / np.spacing(np.abs(values))) <= 1
+
+
+def test_integers_are_not_nudged():
+    values = np.arange(1000)
+    Poison().nudge(memoryview(values).cast("B"), DType.I64)
+    assert np.array_equal(values, np.arange(1000))
