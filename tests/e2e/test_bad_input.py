@@ -19,6 +19,8 @@ REFUSED = {
     "raising_inputs": (HEAD + MODEL.format(body="x + 1") + INPUTS.format(body="raise RuntimeError('dry')"), "dry"),
     "raising_model": (HEAD + MODEL.format(body="x @ x") + INPUTS.format(body=DRAW), "raises"),
     "constant": (HEAD + MODEL.format(body="torch.ones_like(x)") + INPUTS.format(body=DRAW), "constant"),
+    "ends_its_process": (HEAD + "import os\n" + MODEL.format(body="os._exit(0)") + INPUTS.format(body=DRAW), "ended"),
+    "shape_by_value": (HEAD + MODEL.format(body="x[x > 0]") + INPUTS.format(body=DRAW), "shape"),
     "no_tensor": (HEAD + MODEL.format(body="'text'") + INPUTS.format(body=DRAW), "must return a tensor"),
 }
 
