@@ -81,6 +81,7 @@ class Timing:
     """Times of one contestant in one measurement. Block times are per call, in the order measured."""
 
     name: str
+    """``candidate``, ``eager`` or ``compiled`` (``torch.compile``; absent where that cannot compile the operator)."""
     median_ns: int
     block_ns: tuple[int, ...] = ()
     calls_per_block: int = 1
@@ -93,6 +94,7 @@ class Speedup:
     """``baseline`` time over candidate time: median of paired block log-ratios with a 95 % bootstrap interval."""
 
     baseline: str
+    """``eager`` or ``compiled``, as ``Timing.name``."""
     ratio_ppm: int
     low_ppm: int
     high_ppm: int
@@ -106,7 +108,8 @@ class Roofline:
     """Compulsory traffic: every input read once, every output written once."""
     flops_min: int = 0
     floor_ns: int = 0
-    """max(bytes_min / bandwidth, flops_min / peak) with this worker's calibrated peaks."""
+    """max(bytes_min / bandwidth, flops_min / peak) with this worker's calibrated peaks, left out what is no bound: all
+    inputs' traffic where a baseline beats it (a gather), operations where the kernel does fewer than the reference."""
     fraction_ppm: int = 0
     """floor_ns / measured time."""
 
