@@ -90,6 +90,11 @@ def main() -> None:
     except BrokenPipeError:
         # The reader of our output (head, less) went away; Python would complain again while flushing stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(sys.stdout.fileno(), sys.stderr.fileno())
+        sys.exit(EXIT_FAILED)
+    except OSError as error:
+        # A full or failing disk: the journal is whole up to its last entry.
+        click.echo(f"failed: {error}", err=True)
         sys.exit(EXIT_FAILED)
 
 

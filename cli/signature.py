@@ -61,7 +61,13 @@ def describe(spec: OperatorSpec) -> Signature:
     command = [sys.executable, "-m", CHILD]
     try:
         done = subprocess.run(
-            command, input=spec.source, capture_output=True, text=True, timeout=DESCRIBE_S, check=False
+            command,
+            input=spec.source,
+            capture_output=True,
+            text=True,
+            timeout=DESCRIBE_S,
+            check=False,
+            start_new_session=True,  # a terminal's Ctrl-C is ours to handle: it is no fault of the operator
         )
     except subprocess.TimeoutExpired as expired:
         raise OperatorError(f"took more than {DESCRIBE_S:.0f} s to run once", where=spec.ref.name) from expired
