@@ -16,7 +16,7 @@ from evaluator_svc import memo
 from search_svc import replay
 from search_svc import service as search_service
 from search_svc.service import SUBMITTER
-from shared import envelopes, ids, operators
+from shared import envelopes, ids, operators, wire
 from shared.clock import SystemClock
 from shared.events import Entry
 
@@ -69,7 +69,8 @@ async def fork(past: history.Past, plan: Fork, *, begin_ns: int) -> session.Fini
             await system.ports.store.blobs.put(blob)
         await memo.preload(system.ports.store.documents, started, replay.measurements(past.entries))
         with view:
-            view.show(started)
+            for entry in past.entries[: plan.at_seq]:
+                view.show(wire.unpack(entry.event).event)
             await search_service.fork(
                 system.ports,
                 past.entries,
