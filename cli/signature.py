@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -52,6 +53,11 @@ class Signature:
         return (*given, *(named.tensor for named in self.state))
 
 
+def describe_exit(code: int) -> str:
+    """``signal SIGKILL`` or ``exit code 3``."""
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+
 def describe(spec: OperatorSpec) -> Signature:
     """Run the operator's text once and read off its signature.
 
@@ -72,7 +78,8 @@ def describe(spec: OperatorSpec) -> Signature:
     except subprocess.TimeoutExpired as expired:
         raise OperatorError(f"took more than {DESCRIBE_S:.0f} s to run once", where=spec.ref.name) from expired
     if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        ending = f"its process ended with {describe_exit(done.returncode)} and said nothing"
+        last = (done.stderr.strip().splitlines() or [ending])[-1]
         raise OperatorError(f"cannot be described: {last}", where=spec.ref.name)
     return _signature(json.loads(done.stdout.splitlines()[-1]))
 
