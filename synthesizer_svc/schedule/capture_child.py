@@ -43,12 +43,22 @@ def run_operator_text(source: str) -> dict[str, Any]:
     return module.__dict__
 
 
+def init_arguments(init: Any) -> tuple[list[Any], dict[str, Any]]:
+    """Constructor arguments; KernelBench also knows ``[[args], {kwargs}]`` and a dictionary."""
+    if isinstance(init, dict):
+        return [], init
+    if len(init) == 2 and isinstance(init[0], list) and isinstance(init[1], dict):
+        return list(init[0]), init[1]
+    return list(init), {}
+
+
 def export(source: str) -> tuple[Any, list[Any], torch.nn.Module]:
     """Build the model in eval mode and export it to core ATen."""
     torch.manual_seed(CAPTURE_SEED)
     try:
         namespace = run_operator_text(source)
-        model = namespace["Model"](*namespace["get_init_inputs"]()).eval()
+        args, kwargs = init_arguments(namespace["get_init_inputs"]())
+        model = namespace["Model"](*args, **kwargs).eval()
         inputs = list(namespace["get_inputs"]())
     except Exception as error:
         raise Refused("get_inputs", one_line(error)) from error
