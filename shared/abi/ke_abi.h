@@ -3,7 +3,8 @@
  * A kernel is one translation unit that defines ke_launch. It reads `in`, writes every element of `out`
  * (destination passing: the caller allocates), and returns KE_OK. Inputs are the operator's inputs in the order of
  * get_inputs(), then its parameters and buffers in state-dict order. Inputs must not be written. Data pointers are
- * aligned to 64 bytes. Strides count elements. At most KE_MAX_DIMS dimensions.
+ * aligned to 64 bytes, tensors contiguous in row-major order. Strides count elements. At most KE_MAX_DIMS
+ * dimensions.
  *
  * A kernel specialised for some shapes checks them first and returns KE_DECLINED for others; the caller then falls
  * back to the reference. A kernel that does so exports `const int ke_shape_guard = 1;`.

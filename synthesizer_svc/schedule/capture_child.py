@@ -59,15 +59,22 @@ def export(source: str) -> tuple[Any, list[Any], torch.nn.Module]:
         namespace = run_operator_text(source)
         args, kwargs = init_arguments(namespace["get_init_inputs"]())
         model = namespace["Model"](*args, **kwargs).eval()
-        inputs = list(namespace["get_inputs"]())
+        inputs = [dense(value) for value in namespace["get_inputs"]()]
     except Exception as error:
         raise Refused("get_inputs", one_line(error)) from error
     try:
         with torch.no_grad():
+            for tensor in (*model.parameters(), *model.buffers()):
+                tensor.data = tensor.data.contiguous()
             program = torch.export.export(model, tuple(inputs))
             return program.run_decompositions(decompositions()), inputs, model
     except Exception as error:
         raise Refused("torch.export", one_line(error)) from error
+
+
+def dense(value: Any) -> Any:
+    """A tensor row by row, as the evaluator lays it out whatever ``get_inputs`` returns; anything else as it is."""
+    return value.contiguous() if isinstance(value, torch.Tensor) else value
 
 
 def decompositions() -> dict[Any, Any]:
