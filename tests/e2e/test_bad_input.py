@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from command_line import OPERATOR, kernelevolve
 
-pytestmark = [pytest.mark.serial, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 HEAD = "import torch\n"
 MODEL = "class Model(torch.nn.Module):\n    def forward(self, x):\n        return {body}\n"

@@ -17,7 +17,6 @@ from shared.errors import UserError
 from shared.events import Budget, Context, Memory, Move, SearchStarted, Usage
 from tests.integration.artefact import exported
 
-pytestmark = pytest.mark.serial
 PROBE = Path(exported.__file__).with_name("probe.py")
 
 

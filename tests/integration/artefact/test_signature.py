@@ -16,7 +16,6 @@ from tests.integration.artefact import exported
 ONE = TensorSpec(shape=(2,), dtype=DType.F32)
 
 
-@pytest.mark.serial
 def test_arguments_values_state_and_outputs_are_told_apart():
     _, signature = exported.described()
     assert [(a.name, a.literal) for a in signature.arguments] == [("x", ""), ("residual", ""), ("repeat", "3")]
@@ -25,7 +24,6 @@ def test_arguments_values_state_and_outputs_are_told_apart():
     assert (len(signature.outputs), signature.container) == (2, "tuple")
 
 
-@pytest.mark.serial
 def test_an_operator_that_raises_is_one_clear_line():
     source = exported.OPERATOR.replace("residual - x", "residual.no_such_method()")
     with pytest.raises(OperatorError, match="broken: cannot be described: AttributeError") as caught:

@@ -1,11 +1,8 @@
 """What capture takes an operator's inputs to be."""
 
-import pytest
 
 from synthesizer_svc.schedule.capture import capture
 from tests.integration.schedule import table
-
-pytestmark = pytest.mark.serial
 
 
 def test_inputs_are_dense_rows_whatever_get_inputs_returns():

@@ -13,8 +13,6 @@ from synthesizer_svc.schedule.emit.cpp.contraction_spec import Epilogue, Lanes, 
 from tests.integration.schedule.contraction_cases import Case, Job, Jobs, convolution, matmul, relative_error
 from tests.integration.schedule.vector_library import isas
 
-pytestmark = pytest.mark.serial
-
 BEST = isas()[0]
 CASES = {
     "square": lambda: matmul(64, 64, 64),

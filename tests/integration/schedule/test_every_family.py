@@ -23,7 +23,6 @@ def schedules(built, name):
     return [space.default(), *drawn]
 
 
-@pytest.mark.serial
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("family", table.FAMILIES)
 def test_kernels_of_a_family_are_as_exact_as_torch_under_any_schedule(family, tmp_path):

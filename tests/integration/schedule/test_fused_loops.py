@@ -50,7 +50,6 @@ def disagreements(cases, folder):
     return wrong
 
 
-@pytest.mark.serial
 @pytest.mark.timeout(300)
 def test_products_over_the_same_batches_agree_with_torch_fused_and_apart(tmp_path):
     cases = []
@@ -71,7 +70,6 @@ def test_products_are_not_chained_when_the_intermediate_is_needed_elsewhere_or_w
     assert decisions(built, "chain") == []
 
 
-@pytest.mark.serial
 @pytest.mark.timeout(300)
 def test_fetching_the_next_row_changes_no_result_and_writes_nothing(tmp_path):
     cases = []

@@ -45,12 +45,10 @@ def problems(isa, threads, folder):
     return found
 
 
-@pytest.mark.serial
 @pytest.mark.parametrize("isa", supported(), ids=lambda isa: isa.name)
 def test_every_instruction_set_of_this_processor_gives_exact_kernels(isa, tmp_path):
     assert problems(isa, 1, tmp_path) == []
 
 
-@pytest.mark.serial
 def test_two_threads_give_exact_kernels(tmp_path):
     assert problems(compiled.this_isa(), 2, tmp_path) == []

@@ -50,7 +50,6 @@ def test_mutating_a_buffer_is_refused():
         compiled.planned(table.source(case))
 
 
-@pytest.mark.serial
 def test_capture_in_a_child_process_gives_the_graph_and_keeps_prints_out_of_it():
     graph = capture(
         table.source(
@@ -65,7 +64,6 @@ def test_capture_in_a_child_process_gives_the_graph_and_keeps_prints_out_of_it()
     assert [entry.name for entry in graph.inputs] == ["x", "p_w"]
 
 
-@pytest.mark.serial
 def test_an_operator_that_never_ends_is_refused_after_the_time_limit():
     with pytest.raises(Unsupported, match="took more than"):
         capture("while True: pass", seconds=3)

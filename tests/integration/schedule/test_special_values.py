@@ -39,7 +39,6 @@ def spiced(shape):
     return x
 
 
-@pytest.mark.serial
 @pytest.mark.timeout(300)
 def test_special_values_pass_as_they_pass_through_torch(tmp_path):
     cases = []
@@ -58,7 +57,6 @@ def test_special_values_pass_as_they_pass_through_torch(tmp_path):
     assert wrong == []
 
 
-@pytest.mark.serial
 def test_a_kernel_declines_shapes_strides_and_types_it_was_not_written_for(tmp_path):
     built, _, _ = compiled.planned(table.source(("x * 2", ["torch.randn(6, 40)"])))
     (launcher,) = compiled.compile_together([compiled.render(built).source], tmp_path, compiled.render(built).flags)

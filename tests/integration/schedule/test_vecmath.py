@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.schedule.vector_library import VectorLibrary, isas, ulp_error
 
-pytestmark = [pytest.mark.serial, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 SPECIAL = np.array(
     [

@@ -18,8 +18,6 @@ from synthesizer_svc import service
 from synthesizer_svc.no_knowledge import NoKnowledge
 from synthesizer_svc.settings import ModelSettings, Settings
 
-pytestmark = pytest.mark.serial
-
 SOFTMAX = (Path(__file__).parents[2] / "operators" / "row_softmax.py").read_text(encoding="utf-8")
 HANDWRITTEN = (Path(__file__).parents[2] / "kernels" / "right.cpp").read_text(encoding="utf-8")
 COMPLEX = SOFTMAX.replace("torch.softmax(x, dim=-1)", "torch.fft.fft(x).real")
