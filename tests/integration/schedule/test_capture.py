@@ -1,6 +1,5 @@
 """What capture takes an operator's inputs to be."""
 
-
 from synthesizer_svc.schedule.capture import capture
 from tests.integration.schedule import table
 
