@@ -55,6 +55,13 @@ def test_a_quiet_moment_gives_a_speedup_over_each_baseline_at_l3():
     assert [t.name for t in made.timings] == [CANDIDATE, "eager", "compiled"]
 
 
+def test_the_speedup_of_a_small_operator_says_that_its_baselines_include_dispatch():
+    small = claim([measured(candidate=0.02, eager=0.04, compiled=0.05)], SETTINGS, physics(0.001, 0.005), 1)
+    assert small.status is Status.PASSED
+    assert "dispatch" in evidence(small)
+    assert "dispatch" not in evidence(claim([measured()], SETTINGS, physics(), 1))
+
+
 def test_the_interval_of_a_final_measurement_holds_every_process():
     made = claim([measured(seed=1), measured(candidate=1.3, seed=2), measured(seed=3)], SETTINGS, physics(), 1)
     eager = next(s for s in made.speedups if s.baseline == "eager")
