@@ -24,6 +24,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 protos: $(STAMP) ## regenerate protobuf code (a test fails when it is stale)
 	$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. $$(find protos -name '*.proto' | sort)
+	$(BIN)/python -m grpc_tools.protoc -I . --grpc_python_out=. $$(find protos -name '*_service.proto' | sort)
 
 lint: $(STAMP) ## ruff, mypy, import rules, protobuf rules (released.binpb is the contract not to break)
 	$(BIN)/ruff format --check .

@@ -58,6 +58,7 @@ def evaluation(tree: Tree, node: Node, purpose: Purpose, attempt: int) -> Evalua
         purpose=purpose,
         threads=search.threads,
         attempt=attempt,
+        priority=search.priority,
     )
 
 

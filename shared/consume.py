@@ -1,8 +1,10 @@
 """The one consume loop: poll, decode, handle, commit last.
 
 - A record that cannot be decoded, or whose handler says ``Poison``, goes to the dead-letter topic with its bytes
-  unchanged and is committed. Too many in a row mean that the reader is wrong, not the records: the loop stops.
-- ``Retryable`` is tried again in place after a capped, jittered pause; out of tries it stops the loop.
+  unchanged and is committed. Too many in a row that decode and are refused mean that the reader is wrong, not the
+  records: the loop stops. Garbage stops nothing: it can be written by anybody, and a dead letter can be redriven.
+- ``Retryable`` is tried again in place after a capped, jittered pause; out of tries it stops the loop. ``Unavailable``
+  is tried for as long as it takes, also when it is the bus that says so: the record waits, the member stays alive.
 - Anything else the handler raises stops the loop and is not committed: whoever starts it again sees the record again.
 - One record is in flight at a time. While its handler runs, the subscription is paused and still polled, because a
   member that does not poll is thrown out of its group, however alive it is
@@ -20,8 +22,9 @@ from dataclasses import dataclass
 from shared import dead_letters, topics, tracing, wire
 from shared.bus import Bus, Delivery, Subscription
 from shared.clock import Clock
-from shared.errors import Fatal, Poison, Retryable
+from shared.errors import Fatal, Poison, Retryable, Unavailable
 from shared.events import Envelope
+from shared.patience import patiently
 
 Handler = Callable[[Envelope], Awaitable[None]]
 Sleep = Callable[[float], Awaitable[object]]
@@ -41,7 +44,7 @@ class ConsumeLimits:
     """Longest pause before the second try; doubles for each further one."""
     backoff_max_s: float = 10.0
     poison_in_a_row_max: int = 20
-    """Dead letters in a row after which the loop stops (Arroyo calls it a DLQ limit)."""
+    """Well-formed records refused in a row after which the loop stops (Arroyo calls it a DLQ limit)."""
     drain_s: float = 30.0
     """How long a handler in flight may go on after the loop was told to stop; then it is abandoned, uncommitted."""
 
@@ -65,6 +68,7 @@ class Consumer:
         self._sleep = sleep
         self._jitter = jitter or random.Random()  # noqa: S311 - spreads retries, decides nothing
         self._poison_in_a_row = 0
+        self._polls_failed = 0
         self._poll: asyncio.Task[Delivery | None] | None = None
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -77,7 +81,12 @@ class Consumer:
         try:
             while not stop.is_set():
                 await asyncio.wait({self._pending_poll()})
-                delivery = self._take_poll()
+                try:
+                    delivery = self._take_poll()
+                except Unavailable as error:
+                    await self._wait_for_bus(error, stop)
+                    continue
+                self._polls_failed = 0
                 if delivery is not None and not stop.is_set():
                     await self._process(delivery, stop)
         finally:
@@ -100,8 +109,7 @@ class Consumer:
         if task.cancelled():
             raise Fatal(f"{where}: the handler cancelled itself")
         task.result()
-        if not await self._subscription.commit(delivery):
-            log.info("%s: not committed, the partition moved to another member", where)
+        await self._commit(delivery, where)
         if self._poison_in_a_row > self._limits.poison_in_a_row_max:
             raise Fatal(f"{where}: {self._poison_in_a_row} poison records in a row")
         self._subscription.resume()
@@ -117,29 +125,64 @@ class Consumer:
                     return False
             poll = self._pending_poll()
             await asyncio.wait({task, poll}, return_when=asyncio.FIRST_COMPLETED)
-            if poll.done() and self._take_poll() is not None:
+            if poll.done() and await self._idle_poll(stop) is not None:
                 raise Fatal("a paused subscription delivered a record")
         return True
 
+    async def _idle_poll(self, stop: asyncio.Event) -> Delivery | None:
+        try:
+            return self._take_poll()
+        except Unavailable as error:
+            await self._wait_for_bus(error, stop)
+            return None
+
+    async def _wait_for_bus(self, error: Unavailable, stop: asyncio.Event) -> None:
+        """Pause after a failed poll, for less when told to stop meanwhile."""
+        self._polls_failed += 1
+        log.warning("poll %d in a row failed: %s", self._polls_failed, error)
+        pause = asyncio.ensure_future(self._sleep(self._pause_s(self._polls_failed)))
+        told = asyncio.ensure_future(stop.wait())
+        await asyncio.wait({pause, told}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (pause, told):
+            task.cancel()
+
+    async def _commit(self, delivery: Delivery, where: str) -> None:
+        try:
+            if not await self._subscription.commit(delivery):
+                log.info("%s: not committed, the partition moved to another member", where)
+        except Unavailable as error:
+            log.warning("%s: not committed, it will come again: %s", where, error)
+
     async def _handle_or_bury(self, delivery: Delivery, where: str) -> None:
-        tries = 1
         try:
             envelope = wire.decode(delivery.record)
+        except Poison as error:
+            await self._bury(delivery, error, where, tries=1)
+            return
+        tries = 1
+        try:
             while not await self._try(envelope, tries):
                 await self._sleep(self._pause_s(tries))
                 tries += 1
             self._poison_in_a_row = 0
         except Poison as error:
-            log.warning("%s: poison: %s", where, error)
-            letter = dead_letters.record(delivery, str(error), attempts=tries, at_ns=self._clock.now_ns())
-            await self._bus.publish(topics.dead_letters(delivery.topic), letter)
+            await self._bury(delivery, error, where, tries)
             self._poison_in_a_row += 1
+
+    async def _bury(self, delivery: Delivery, error: Poison, where: str, tries: int) -> None:
+        log.warning("%s: poison: %s", where, error)
+        letter = dead_letters.record(delivery, str(error), attempts=tries, at_ns=self._clock.now_ns())
+        topic = topics.dead_letters(delivery.topic)
+        await patiently(lambda: self._bus.publish(topic, letter), f"publish to {topic}")
 
     async def _try(self, envelope: Envelope, tries: int) -> bool:
         """False when another try is due."""
         try:
             with tracing.handling(envelope, type(envelope.event).__name__):
                 await self._handler(envelope)
+        except Unavailable as error:
+            log.warning("%s: try %d: waiting for %s", envelope.subject, tries, error)
+            return False
         except Retryable as error:
             if tries >= self._limits.attempts_max:
                 raise Fatal(f"{envelope.subject}: gave up after {tries} tries: {error}") from error

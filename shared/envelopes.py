@@ -7,6 +7,7 @@ from shared.clock import Clock
 from shared.events import (
     CandidateProduced,
     CandidateRejected,
+    CapacityAnnounced,
     Envelope,
     EvaluationCompleted,
     EvaluationRequested,
@@ -58,6 +59,8 @@ def topic_of(event: Event) -> str:
             return topics.evaluation_requests(chip)
         case SkillDistilled() | SkillRetired():
             return topics.SKILLS
+        case CapacityAnnounced():
+            return topics.CAPACITY
         case _:
             return topics.FACTS
 
@@ -73,6 +76,8 @@ def subject_of(event: Event) -> str:
     match event:
         case SkillDistilled() | SkillRetired():
             return f"skill/{event.skill_id}"
+        case CapacityAnnounced():
+            return f"worker/{event.worker_id}"
         case ExpansionRequested() | ExpansionFailed():
             return f"search/{event.search_id}/expansion/{event.expansion_id}"
         case CandidateProduced() | CandidateRejected() | NodePruned() | EvaluationRequested() | EvaluationCompleted():
@@ -82,4 +87,10 @@ def subject_of(event: Event) -> str:
 
 
 def _root_of(event: Event) -> str:
-    return event.skill_id if isinstance(event, SkillDistilled | SkillRetired) else event.search_id
+    match event:
+        case SkillDistilled() | SkillRetired():
+            return event.skill_id
+        case CapacityAnnounced():
+            return event.worker_id
+        case _:
+            return event.search_id

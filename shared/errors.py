@@ -8,6 +8,7 @@
     │   ├── ChipError        unknown chip, or its toolchain is missing
     │   └── LogError         a run directory or an exported log is missing, corrupt or of another version
     ├── Retryable            network, busy device, model 429/5xx: retried in place, capped and counted
+    │   └── Unavailable      a dependency is gone: waited for as long as it takes, and readiness says so meanwhile
     ├── Poison               a record that cannot be decoded or breaks the schema: dead-lettered at once
     ├── Fatal                our own bug or a dead store: do not commit, stop the service
     │   └── Conflict         another owner appended to the stream first: drop the state and read again
@@ -46,6 +47,12 @@ class LogError(UserError):
 
 class Retryable(KernelEvolveError):
     """Worth another try after a pause."""
+
+
+class Unavailable(Retryable):
+    """A dependency (broker, store, cache, another service) cannot be reached, or not now. Nothing is known about
+    whether the call took effect. Tries do not count: giving up would not bring it back.
+    """
 
 
 class Poison(KernelEvolveError):

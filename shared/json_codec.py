@@ -1,6 +1,7 @@
 """Dataclass to plain JSON values and back, strictly (pure): the form of exported logs, which people read and edit.
 
-Reading refuses unknown keys, missing keys and values of the wrong type, and names the field's path.
+Reading refuses unknown keys, values of the wrong type and missing keys, and names the field's path. Only a field with
+a default may be missing: a log written before the field existed reads as the default.
 """
 
 from __future__ import annotations
@@ -26,24 +27,27 @@ def from_plain(owner: type, plain: object, where: str) -> Any:
         Poison: naming the path of the offending field, which starts with ``where``.
     """
     shape = fields_of(owner)
-    check_keys(plain, tuple(field.name for field in shape), where)
+    required = tuple(field.name for field in shape if field.required)
+    check_keys(plain, required, where, optional=tuple(field.name for field in shape if not field.required))
     assert isinstance(plain, Mapping)
-    values = {field.name: _load(field, plain[field.name], f"{where}.{field.name}") for field in shape}
+    values = {
+        field.name: _load(field, plain[field.name], f"{where}.{field.name}") for field in shape if field.name in plain
+    }
     try:
         return owner(**values)
     except ValueError as error:
         raise Poison(f"{where}: {error}") from error
 
 
-def check_keys(plain: object, names: tuple[str, ...], where: str) -> None:
-    """Raises ``Poison`` unless ``plain`` is an object with exactly the keys ``names``."""
+def check_keys(plain: object, names: tuple[str, ...], where: str, optional: tuple[str, ...] = ()) -> None:
+    """Raises ``Poison`` unless ``plain`` is an object with the keys ``names`` and no others but ``optional``."""
     if not isinstance(plain, Mapping):
         raise Poison(f"{where}: expected an object, found {type(plain).__name__}")
     for name in names:
         if name not in plain:
             raise Poison(f"{where}.{name} is missing")
     for key in plain:
-        if key not in names:
+        if key not in names and key not in optional:
             raise Poison(f"{where}: {shown(key)} is not a known field")
 
 

@@ -17,12 +17,12 @@ from typing import Any
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from protos.events.v1 import candidate_pb2, evaluation_pb2, search_pb2, skill_pb2, values_pb2
+from protos.events.v1 import candidate_pb2, capacity_pb2, evaluation_pb2, search_pb2, skill_pb2, values_pb2
 from shared.errors import Poison
 from shared.shapes import Field, Kind, fields_of
 
 PACKAGE = "protos.events.v1"
-_FILES = (values_pb2, evaluation_pb2, candidate_pb2, search_pb2, skill_pb2)
+_FILES = (values_pb2, evaluation_pb2, candidate_pb2, search_pb2, skill_pb2, capacity_pb2)
 _WORD_START = re.compile(r"(?<!^)(?=[A-Z])")
 
 Convert = Callable[[Any], Any]

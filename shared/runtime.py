@@ -14,12 +14,14 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from shared.bus import Subscription
 from shared.consume import ConsumeLimits, Consumer, Handler
-from shared.errors import UserError
+from shared.errors import Fatal, UserError
 from shared.health import Health, Phase
+from shared.patience import patiently
 from shared.ports import Ports, open_ports
 from shared.settings import PortSettings, from_env
 
@@ -43,6 +45,18 @@ class Subscribe:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Servicer:
+    """A gRPC service. ``add`` takes a ``grpc.aio.Server``; ``name`` is the full one, for health and reflection."""
+
+    name: str
+    add: Callable[[Any], None]
+
+
+Background = Callable[[asyncio.Event], Awaitable[None]]
+"""Work of a service's own, until the event is set. Returning before that is a failure."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
     """What a service's ``build`` returns.
 
@@ -51,6 +65,8 @@ class Service:
 
     name: str
     subscriptions: tuple[Subscribe, ...] = ()
+    background: tuple[Background, ...] = ()
+    servicers: tuple[Servicer, ...] = ()
     recover: Callable[[], Awaitable[None]] | None = None
     close: Callable[[], Awaitable[None]] | None = None
 
@@ -131,7 +147,8 @@ async def running(
                 health.phase = Phase.RECOVERING
                 await service.recover()
         members = await _join(services, ports, stack)
-        handle.start(lambda stop: _consume(members, ports, limits, stop))
+        background = [work for service in services for work in service.background]
+        handle.start(lambda stop: _work(members, background, ports, limits, stop))
         for health in handle.health:
             health.phase = Phase.READY
         try:
@@ -154,21 +171,33 @@ async def _join(
         for subscribe in service.subscriptions:
             for member in range(subscribe.members):
                 subscription = ports.bus.subscribe(subscribe.topic, subscribe.group)
-                await stack.enter_async_context(subscription)
+                await patiently(partial(stack.enter_async_context, subscription), f"subscribe to {subscribe.topic}")
                 members.append((f"{service.name}:{subscribe.topic}#{member}", subscription, subscribe.handler))
     return members
 
 
-async def _consume(
-    members: Sequence[tuple[str, Subscription, Handler]], ports: Ports, limits: ConsumeLimits, stop: asyncio.Event
+async def _work(
+    members: Sequence[tuple[str, Subscription, Handler]],
+    background: Sequence[Background],
+    ports: Ports,
+    limits: ConsumeLimits,
+    stop: asyncio.Event,
 ) -> None:
     async with asyncio.TaskGroup() as group:
         group.create_task(stop.wait())
+        for work in background:
+            group.create_task(_until_told(work, stop))
         for name, subscription, handler in members:
             consumer = Consumer(
                 bus=ports.bus, subscription=subscription, handler=handler, clock=ports.clock, limits=limits
             )
             group.create_task(consumer.run(stop), name=name)
+
+
+async def _until_told(work: Background, stop: asyncio.Event) -> None:
+    await work(stop)
+    if not stop.is_set():
+        raise Fatal(f"{work!r} ended before it was told to")
 
 
 def first_of(error: BaseException) -> BaseException:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 FACTS = "search.facts.v1"
 SYNTHESIS_REQUESTS = "synthesis.requests.v1"
 SKILLS = "knowledge.skills.v1"
+CAPACITY = "evaluation.capacity.v1"
 EVALUATION_REQUESTS_PREFIX = "evaluation.requests."
 DEAD_LETTER_SUFFIX = ".dlq"
 
@@ -28,6 +29,7 @@ TABLE = (
     Topic(name=FACTS, key="search_id", partitions=16, retention_ms=WEEK_MS),
     Topic(name=SYNTHESIS_REQUESTS, key="expansion_id", partitions=16, retention_ms=WEEK_MS),
     Topic(name=SKILLS, key="skill_id", partitions=4, retention_ms=-1, compacted=True),
+    Topic(name=CAPACITY, key="worker_id", partitions=1, retention_ms=-1, compacted=True),
 )
 
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -57,15 +57,32 @@ class Subscription(Protocol):
         """
         ...
 
+    def lag(self) -> int:
+        """Records on the partitions owned now that the group has not committed, as far as this member has heard."""
+        ...
+
 
 class Bus(Protocol):
     """Publish and subscribe; an async context manager.
 
     ``publish`` returns once the record is durable as far as the adapter goes; publishing the same event twice is
     allowed and consumers dedupe by event id. Raises ``Fatal`` after close.
+
+    Every call but ``subscribe`` raises ``Unavailable`` while the broker cannot be reached; the same call works again
+    once it can.
     """
 
     async def __aenter__(self) -> Self: ...
     async def __aexit__(self, *exc: object) -> None: ...
     async def publish(self, topic: str, record: Record) -> None: ...
     def subscribe(self, topic: str, group: str) -> Subscription: ...
+    def history(self, topic: str, key: str | None = None) -> AsyncIterator[Delivery]:
+        """What the topic holds under ``key`` (None: all of it) at the time of the call, oldest first per partition.
+
+        Belongs to no group and moves nobody's position. What retention took is not there.
+        """
+        ...
+
+    async def ping(self) -> None:
+        """Raises ``Unavailable`` unless the broker answers."""
+        ...

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
+from collections.abc import AsyncIterator
 from typing import Self
 
 from shared import topics
@@ -132,6 +133,11 @@ class MemorySubscription:
         group.committed[delivery.partition] = delivery.offset + 1
         return True
 
+    def lag(self) -> int:
+        """See the port. Raises ``Fatal`` when the subscription is closed."""
+        group = self._member()
+        return sum(self._topic.partitions[owned].end - group.committed[owned] for owned in self._positions)
+
     def assign(self, positions: dict[int, int]) -> None:
         """Own exactly these partitions, from these offsets on. Called by the group."""
         self._positions, self._turn = positions, list(positions)
@@ -185,6 +191,21 @@ class MemoryBus:
     def subscribe(self, topic: str, group: str) -> MemorySubscription:
         """See the port. Raises ``Fatal`` when the topic is not in ``shared.topics``."""
         return MemorySubscription(self, self._find(topic), group)
+
+    async def history(self, topic: str, key: str | None = None) -> AsyncIterator[Delivery]:
+        """See the port. Raises ``Fatal`` as ``publish`` does."""
+        self.check_open()
+        for index, log in enumerate(self._find(topic).partitions):
+            end, position = log.end, 0
+            while (found := log.read(position)) is not None and found[0] < end:
+                offset, record = found
+                position = offset + 1
+                if key is None or record.key == key:
+                    yield Delivery(topic=topic, partition=index, offset=offset, record=record)
+
+    async def ping(self) -> None:
+        """See the port. Raises ``Fatal`` when the bus is closed."""
+        self.check_open()
 
     def check_open(self) -> None:
         """Raises ``Fatal`` unless the bus is open."""

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Self
 
+from shared.cache.memory_queues import MemoryWorkQueues
 from shared.clock import SECOND_NS, Clock
 
 ENTRIES_MAX = 10_000
@@ -96,9 +97,13 @@ class MemoryCacheBackend:
     def __init__(self, clock: Clock) -> None:
         self.cache = MemoryCache(clock)
         self.leases = MemoryLeases(clock)
+        self.queues = MemoryWorkQueues(clock)
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         """Nothing to close."""
+
+    async def ping(self) -> None:
+        """Always there."""

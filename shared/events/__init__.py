@@ -12,6 +12,7 @@ One module per proto file, each with the dataclasses of the messages of that fil
 from __future__ import annotations
 
 from shared.events.candidate import CandidateProduced, CandidateRejected, Context, ExpansionFailed, Memory, Move, Usage
+from shared.events.capacity import CapacityAnnounced, WorkerState
 from shared.events.envelope import EVENT_TYPES, Envelope, Event
 from shared.events.evaluation import (
     NOT_THE_KERNELS_FAULT,
@@ -49,6 +50,7 @@ __all__ = [
     "Budget",
     "CandidateProduced",
     "CandidateRejected",
+    "CapacityAnnounced",
     "Context",
     "Diagnosis",
     "Entry",
@@ -80,4 +82,5 @@ __all__ = [
     "Timing",
     "Trust",
     "Usage",
+    "WorkerState",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shared.events.candidate import CandidateProduced, CandidateRejected, ExpansionFailed
+from shared.events.capacity import CapacityAnnounced
 from shared.events.evaluation import EvaluationCompleted, EvaluationRequested
 from shared.events.search import (
     ExpansionRequested,
@@ -32,6 +33,7 @@ Event = (
     | SearchFinished
     | SkillDistilled
     | SkillRetired
+    | CapacityAnnounced
 )
 
 
@@ -50,6 +52,7 @@ EVENT_TYPES: tuple[type[Event], ...] = (
     SearchFinished,
     SkillDistilled,
     SkillRetired,
+    CapacityAnnounced,
 )
 
 

@@ -183,6 +183,7 @@ class EvaluationRequested:
     purpose: Purpose
     threads: int = 1
     attempt: int = 1
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

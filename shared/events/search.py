@@ -42,6 +42,8 @@ class SearchStarted:
     logic_version: int = 1
     """Gates changes of decision logic, so that old logs replay under the logic they were made with."""
     at_ns: int = 0
+    priority: int = 0
+    """Higher is measured first; searches of equal priority share a pool fairly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

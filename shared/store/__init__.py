@@ -56,11 +56,18 @@ class Documents(Protocol):
     Values are JSON-able. ``put`` replaces the document whole.
     """
 
+    async def create(self, collection: str, key: str, value: Mapping[str, object]) -> dict[str, object] | None:
+        """Put ``value`` unless there is a document under ``key``: of several callers exactly one puts.
+
+        None when it was put; the document that was there before otherwise, which stays as it is.
+        """
+        ...
+
     async def put(self, collection: str, key: str, value: Mapping[str, object]) -> None: ...
     async def get(self, collection: str, key: str) -> dict[str, object] | None: ...
     async def delete(self, collection: str, key: str) -> None: ...
-    def scan(self, collection: str, prefix: str = "") -> AsyncIterator[tuple[str, dict[str, object]]]:
-        """``(key, value)`` in key order."""
+    def scan(self, collection: str, prefix: str = "", after: str = "") -> AsyncIterator[tuple[str, dict[str, object]]]:
+        """``(key, value)`` in key order (by code point): keys that begin with ``prefix`` and come after ``after``."""
         ...
 
 
@@ -77,7 +84,11 @@ class Blobs(Protocol):
 
 
 class Store(Protocol):
-    """One back end, three ports; an async context manager."""
+    """One back end, three ports; an async context manager.
+
+    Every call raises ``Unavailable`` while the back end cannot be reached; whether the call took effect is then
+    unknown, and made again it has the effect once. Raises ``Fatal`` after close.
+    """
 
     @property
     def journal(self) -> Journal: ...
@@ -87,3 +98,6 @@ class Store(Protocol):
     def blobs(self) -> Blobs: ...
     async def __aenter__(self) -> Self: ...
     async def __aexit__(self, *exc: object) -> None: ...
+    async def ping(self) -> None:
+        """Raises ``Unavailable`` unless the back end answers."""
+        ...

@@ -52,6 +52,12 @@ class MemoryDocuments:
     async def put(self, collection: str, key: str, value: Mapping[str, object]) -> None:
         self._collections.setdefault(collection, {})[key] = json.dumps(dict(value), allow_nan=False)
 
+    async def create(self, collection: str, key: str, value: Mapping[str, object]) -> dict[str, object] | None:
+        standing = await self.get(collection, key)
+        if standing is None:
+            await self.put(collection, key, value)
+        return standing
+
     async def get(self, collection: str, key: str) -> dict[str, object] | None:
         text = self._collections.get(collection, {}).get(key)
         return None if text is None else dict(json.loads(text))
@@ -59,9 +65,11 @@ class MemoryDocuments:
     async def delete(self, collection: str, key: str) -> None:
         self._collections.get(collection, {}).pop(key, None)
 
-    async def scan(self, collection: str, prefix: str = "") -> AsyncIterator[tuple[str, dict[str, object]]]:
+    async def scan(
+        self, collection: str, prefix: str = "", after: str = ""
+    ) -> AsyncIterator[tuple[str, dict[str, object]]]:
         for key, text in sorted(self._collections.get(collection, {}).items()):
-            if key.startswith(prefix):
+            if key.startswith(prefix) and key > after:
                 yield key, json.loads(text)
 
 
@@ -96,3 +104,6 @@ class MemoryStore:
 
     async def __aexit__(self, *exc: object) -> None:
         """Nothing to close: the content stays for whoever holds the object."""
+
+    async def ping(self) -> None:
+        """Always there."""

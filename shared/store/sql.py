@@ -34,4 +34,5 @@ PUT_DOCUMENT = """
 INSERT INTO document (collection, key, value) VALUES (?, ?, ?)
 ON CONFLICT (collection, key) DO UPDATE SET value = excluded.value
 """
+CREATE_DOCUMENT = "INSERT INTO document (collection, key, value) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 SCAN = "SELECT key, value FROM document WHERE collection = ? AND key >= ? ORDER BY key LIMIT ?"

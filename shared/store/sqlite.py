@@ -178,6 +178,12 @@ class SqliteDocuments:
         row = (collection, key, json.dumps(dict(value), allow_nan=False))
         await self._database.call(lambda connection: connection.execute(sql.PUT_DOCUMENT, row))
 
+    async def create(self, collection: str, key: str, value: Mapping[str, object]) -> dict[str, object] | None:
+        row = (collection, key, json.dumps(dict(value), allow_nan=False))
+        if await self._database.call(lambda connection: connection.execute(sql.CREATE_DOCUMENT, row).rowcount):
+            return None
+        return await self.get(collection, key)
+
     async def get(self, collection: str, key: str) -> dict[str, object] | None:
         query = "SELECT value FROM document WHERE collection = ? AND key = ?"
         row = await self._database.call(lambda connection: connection.execute(query, (collection, key)).fetchone())
@@ -187,8 +193,10 @@ class SqliteDocuments:
         query = "DELETE FROM document WHERE collection = ? AND key = ?"
         await self._database.call(lambda connection: connection.execute(query, (collection, key)))
 
-    async def scan(self, collection: str, prefix: str = "") -> AsyncIterator[tuple[str, dict[str, object]]]:
-        position = prefix
+    async def scan(
+        self, collection: str, prefix: str = "", after: str = ""
+    ) -> AsyncIterator[tuple[str, dict[str, object]]]:
+        position = max(prefix, after + "\x00") if after else prefix  # the smallest key after it
         while True:
             rows = await self._page(collection, position)
             for key, value in rows:
@@ -255,3 +263,6 @@ class SqliteStore:
 
     async def __aexit__(self, *exc: object) -> None:
         await self._database.close()
+
+    async def ping(self) -> None:
+        await self._database.call(lambda connection: connection.execute("SELECT 1").fetchone())

@@ -235,3 +235,32 @@ class BusContract(ABC):
         async with self.make() as bus:
             with pytest.raises(Fatal, match="search.fact.v1"):
                 await bus.publish("search.fact.v1", a_record())
+
+    @on_loop
+    async def test_history_is_what_a_topic_holds_under_a_key_whoever_has_read_it(self) -> None:
+        async with self.make() as bus, bus.subscribe(TOPIC, "g") as member:
+            for number in range(30):
+                await bus.publish(TOPIC, a_record(f"k{number % 5}", str(number).encode()))
+            for delivery in await drained(member):
+                await member.commit(delivery)
+            found = [delivery async for delivery in bus.history(TOPIC, "k3")]
+            assert values(found) == [b"3", b"8", b"13", b"18", b"23", b"28"]
+            assert len([delivery async for delivery in bus.history(TOPIC)]) == 30
+            assert [delivery async for delivery in bus.history(TOPIC, "nobody")] == []
+            assert [delivery async for delivery in bus.history(topics.SKILLS)] == []
+            assert await drained(member) == []
+
+    @on_loop
+    async def test_lag_counts_what_the_group_has_not_committed(self) -> None:
+        async with self.make() as bus, bus.subscribe(TOPIC, "g") as member:
+            for number in range(6):
+                await bus.publish(TOPIC, a_record(value=str(number).encode()))
+            found = await drained(member)
+            assert member.lag() == 6
+            await member.commit(found[3])
+            assert member.lag() == 2
+
+    @on_loop
+    async def test_an_open_bus_answers_a_ping(self) -> None:
+        async with self.make() as bus:
+            await bus.ping()

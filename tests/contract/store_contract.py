@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from typing import Any
@@ -168,3 +169,29 @@ class StoreContract(ABC):
         async with self.make() as store:
             with pytest.raises(KeyError):
                 await store.blobs.get(ids.content_hash(b"nowhere"))
+
+    @on_loop
+    async def test_of_several_creators_one_puts_and_the_others_are_told_what_is_there(self) -> None:
+        async with self.make() as store:
+            made = await asyncio.gather(*(store.documents.create("c", "k", {"n": n}) for n in range(8)))
+            standing = await store.documents.get("c", "k")
+            assert made.count(None) == 1
+            assert standing == {"n": made.index(None)}
+            assert all(other == standing for other in made if other is not None)
+            await store.documents.delete("c", "k")
+            assert await store.documents.create("c", "k", {"n": "again"}) is None
+
+    @on_loop
+    async def test_a_scan_goes_on_after_a_key(self) -> None:
+        async with self.make() as store:
+            for key in ("a1", "a2", "a3", "b1"):
+                await store.documents.put("c", key, {})
+            assert [key async for key, _ in store.documents.scan("c", "a", after="a1")] == ["a2", "a3"]
+            assert [key async for key, _ in store.documents.scan("c", after="a3")] == ["b1"]
+            assert [key async for key, _ in store.documents.scan("c", "b", after="a1")] == ["b1"]
+            assert [key async for key, _ in store.documents.scan("c", "a", after="b1")] == []
+
+    @on_loop
+    async def test_an_open_store_answers_a_ping(self) -> None:
+        async with self.make() as store:
+            await store.ping()

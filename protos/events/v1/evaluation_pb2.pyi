@@ -183,7 +183,7 @@ class Evaluation(_message.Message):
     def __init__(self, status: _Optional[_Union[Status, str]] = ..., trust: _Optional[_Union[Trust, str]] = ..., evidence: _Optional[_Iterable[_Union[_values_pb2.Entry, _Mapping]]] = ..., timings: _Optional[_Iterable[_Union[Timing, _Mapping]]] = ..., speedups: _Optional[_Iterable[_Union[Speedup, _Mapping]]] = ..., roofline: _Optional[_Union[Roofline, _Mapping]] = ..., diagnosis: _Optional[_Union[Diagnosis, _Mapping]] = ..., stages: _Optional[_Union[StageTimes, _Mapping]] = ..., sandbox: _Optional[str] = ..., environment: _Optional[_Iterable[_Union[_values_pb2.Entry, _Mapping]]] = ..., log_hash: _Optional[str] = ..., memoised: bool = ...) -> None: ...
 
 class EvaluationRequested(_message.Message):
-    __slots__ = ("search_id", "evaluation_id", "candidate_id", "kernel", "operator", "chip", "purpose", "threads", "attempt")
+    __slots__ = ("search_id", "evaluation_id", "candidate_id", "kernel", "operator", "chip", "purpose", "threads", "attempt", "priority")
     SEARCH_ID_FIELD_NUMBER: _ClassVar[int]
     EVALUATION_ID_FIELD_NUMBER: _ClassVar[int]
     CANDIDATE_ID_FIELD_NUMBER: _ClassVar[int]
@@ -193,6 +193,7 @@ class EvaluationRequested(_message.Message):
     PURPOSE_FIELD_NUMBER: _ClassVar[int]
     THREADS_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
     search_id: str
     evaluation_id: str
     candidate_id: str
@@ -202,7 +203,8 @@ class EvaluationRequested(_message.Message):
     purpose: Purpose
     threads: int
     attempt: int
-    def __init__(self, search_id: _Optional[str] = ..., evaluation_id: _Optional[str] = ..., candidate_id: _Optional[str] = ..., kernel: _Optional[_Union[_values_pb2.KernelRef, _Mapping]] = ..., operator: _Optional[_Union[_values_pb2.OperatorRef, _Mapping]] = ..., chip: _Optional[str] = ..., purpose: _Optional[_Union[Purpose, str]] = ..., threads: _Optional[int] = ..., attempt: _Optional[int] = ...) -> None: ...
+    priority: int
+    def __init__(self, search_id: _Optional[str] = ..., evaluation_id: _Optional[str] = ..., candidate_id: _Optional[str] = ..., kernel: _Optional[_Union[_values_pb2.KernelRef, _Mapping]] = ..., operator: _Optional[_Union[_values_pb2.OperatorRef, _Mapping]] = ..., chip: _Optional[str] = ..., purpose: _Optional[_Union[Purpose, str]] = ..., threads: _Optional[int] = ..., attempt: _Optional[int] = ..., priority: _Optional[int] = ...) -> None: ...
 
 class EvaluationCompleted(_message.Message):
     __slots__ = ("search_id", "evaluation_id", "candidate_id", "kernel_id", "chip", "purpose", "evaluation", "attempt", "at_ns")

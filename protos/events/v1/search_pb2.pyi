@@ -24,7 +24,7 @@ class Budget(_message.Message):
     def __init__(self, evaluations: _Optional[int] = ..., wall_ns: _Optional[int] = ..., stall: _Optional[int] = ..., target_speedup_ppm: _Optional[int] = ..., sol_fraction_ppm: _Optional[int] = ...) -> None: ...
 
 class SearchStarted(_message.Message):
-    __slots__ = ("search_id", "operator", "chip", "policy", "seed", "budget", "languages", "policy_parameters", "threads", "baseline", "candidates_per_expansion", "expansions_in_flight", "logic_version", "at_ns")
+    __slots__ = ("search_id", "operator", "chip", "policy", "seed", "budget", "languages", "policy_parameters", "threads", "baseline", "candidates_per_expansion", "expansions_in_flight", "logic_version", "at_ns", "priority")
     SEARCH_ID_FIELD_NUMBER: _ClassVar[int]
     OPERATOR_FIELD_NUMBER: _ClassVar[int]
     CHIP_FIELD_NUMBER: _ClassVar[int]
@@ -39,6 +39,7 @@ class SearchStarted(_message.Message):
     EXPANSIONS_IN_FLIGHT_FIELD_NUMBER: _ClassVar[int]
     LOGIC_VERSION_FIELD_NUMBER: _ClassVar[int]
     AT_NS_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
     search_id: str
     operator: _values_pb2.OperatorRef
     chip: str
@@ -53,7 +54,8 @@ class SearchStarted(_message.Message):
     expansions_in_flight: int
     logic_version: int
     at_ns: int
-    def __init__(self, search_id: _Optional[str] = ..., operator: _Optional[_Union[_values_pb2.OperatorRef, _Mapping]] = ..., chip: _Optional[str] = ..., policy: _Optional[str] = ..., seed: _Optional[int] = ..., budget: _Optional[_Union[Budget, _Mapping]] = ..., languages: _Optional[_Iterable[str]] = ..., policy_parameters: _Optional[_Iterable[_Union[_values_pb2.Entry, _Mapping]]] = ..., threads: _Optional[int] = ..., baseline: _Optional[str] = ..., candidates_per_expansion: _Optional[int] = ..., expansions_in_flight: _Optional[int] = ..., logic_version: _Optional[int] = ..., at_ns: _Optional[int] = ...) -> None: ...
+    priority: int
+    def __init__(self, search_id: _Optional[str] = ..., operator: _Optional[_Union[_values_pb2.OperatorRef, _Mapping]] = ..., chip: _Optional[str] = ..., policy: _Optional[str] = ..., seed: _Optional[int] = ..., budget: _Optional[_Union[Budget, _Mapping]] = ..., languages: _Optional[_Iterable[str]] = ..., policy_parameters: _Optional[_Iterable[_Union[_values_pb2.Entry, _Mapping]]] = ..., threads: _Optional[int] = ..., baseline: _Optional[str] = ..., candidates_per_expansion: _Optional[int] = ..., expansions_in_flight: _Optional[int] = ..., logic_version: _Optional[int] = ..., at_ns: _Optional[int] = ..., priority: _Optional[int] = ...) -> None: ...
 
 class SearchForked(_message.Message):
     __slots__ = ("search_id", "parent_search_id", "at_seq", "policy", "seed", "policy_parameters", "at_ns")

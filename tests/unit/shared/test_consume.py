@@ -15,7 +15,7 @@ from shared.bus import Delivery, Record
 from shared.bus.memory import MemoryBus
 from shared.clock import ManualClock
 from shared.consume import ConsumeLimits, Consumer, Handler
-from shared.errors import Fatal, Poison, Retryable
+from shared.errors import Fatal, Poison, Retryable, Unavailable
 from shared.events import Envelope
 from tests.aio import on_loop, until
 from tests.unit.shared.builders import an_envelope
@@ -184,25 +184,59 @@ async def test_a_handler_may_call_a_record_poison() -> None:
 
 
 @on_loop
-async def test_more_poison_in_a_row_than_the_limit_stops_the_loop() -> None:
+async def test_more_refusals_in_a_row_than_the_limit_stop_the_loop() -> None:
     async with a_world() as world:
-        for _ in range(5):
-            await world.bus.publish(TOPIC, Record(key="k", value=b"", headers={}))
+        for number in range(5):
+            await world.publish(an_envelope(n=number))
+
+        async def refuses(envelope: Envelope) -> None:
+            raise Poison("no")
+
         with pytest.raises(Fatal, match="3 poison records in a row"):
-            await world.consume(world.remember)
+            await world.consume(refuses)
         assert len(await world.left(topics.dead_letters(TOPIC))) == 3
         assert len(await world.left()) == 2
 
 
 @on_loop
-async def test_a_good_record_starts_the_count_of_poison_again() -> None:
+async def test_a_good_record_starts_the_count_of_refusals_again() -> None:
     async with a_world() as world:
-        for number in range(4):
-            for _ in range(2):
-                await world.bus.publish(TOPIC, Record(key="s1", value=b"", headers={}))
+        for number in range(12):
             await world.publish(an_envelope(n=number))
+
+        async def takes_every_third(envelope: Envelope) -> None:
+            world.handled.append(envelope.id)
+            if len(world.handled) % 3:
+                raise Poison("no")
+
+        await world.consume(takes_every_third)
+        assert len(world.handled) == 12
+
+
+@on_loop
+async def test_garbage_stops_nothing_however_much_there_is() -> None:
+    async with a_world() as world:
+        for _ in range(50):
+            await world.bus.publish(TOPIC, Record(key="s1", value=b"", headers={}))
+        await world.publish(an_envelope())
         await world.consume(world.remember)
-        assert len(world.handled) == 4
+        assert world.handled == [an_envelope().id]
+        assert len(await world.left(topics.dead_letters(TOPIC))) == 50
+
+
+@on_loop
+async def test_a_dependency_that_is_gone_is_waited_for_longer_than_any_number_of_tries() -> None:
+    async with a_world() as world:
+        await world.publish(an_envelope())
+
+        async def gone_for_a_while(envelope: Envelope) -> None:
+            if len(world.pauses) < 30:
+                raise Unavailable("no primary")
+            await world.remember(envelope)
+
+        await world.consume(gone_for_a_while, replace(QUICK, attempts_max=2))
+        assert world.handled == [an_envelope().id]
+        assert await world.left() == []
 
 
 @on_loop
