@@ -52,6 +52,18 @@ class Document:
     sections: tuple[Section, ...] = ()
 
 
+def of_id(document_id: str, text: str) -> Document:
+    """The document written in ``text``, which must have that id.
+
+    Raises:
+        UserError: it is malformed, or its front matter has another id.
+    """
+    document = parse(text, where=f"document {document_id}")
+    if document.id != document_id:
+        raise UserError(f"front matter has the id `{document.id}`", where=f"document {document_id}")
+    return document
+
+
 _TEXTS = ("id", "title", "concern", "summary", "vendor", "architecture")
 _LISTS = ("languages", "operator_classes", "bounds", "error_signatures")
 _REQUIRED = ("id", "title", "concern", "summary")

@@ -1,4 +1,4 @@
-"""Answers questions about documents: the folders, the index and what chips' facets are, put together."""
+"""Answers questions about documents: the folders, the users' own, the index and what chips' facets are."""
 
 from __future__ import annotations
 
@@ -14,14 +14,27 @@ from shared.knowledge import KnowledgeQuery, Passage
 
 
 class Librarian:
-    """The documents of some folders, read once, and a full-text index over them.
+    """The documents of some folders, read once, and those given since; a full-text index over all of them.
 
     Raises ``UserError`` on construction when a document is malformed.
     """
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        self.documents: tuple[Document, ...] = library.load(folders)
+        self._shelved: dict[str, Document] = {d.id: d for d in library.load(folders)}
+        self.documents: tuple[Document, ...] = tuple(self._shelved.values())
         self._index = FullTextIndex(self.documents)
+
+    def shelved(self, document_id: str) -> Document | None:
+        """The document of that id in the folders, whatever was given since."""
+        return self._shelved.get(document_id)
+
+    def give(self, given: Sequence[Document]) -> None:
+        """Take ``given`` in place of those given before. They win over the folders' documents."""
+        merged = {**self._shelved, **{document.id: document for document in given}}
+        fresh = tuple(merged[name] for name in sorted(merged))
+        index = FullTextIndex(fresh)
+        self._index.close()
+        self.documents, self._index = fresh, index
 
     def retrieve(self, query: KnowledgeQuery, limit: int) -> tuple[Passage, ...]:
         """The most relevant passages, best first, at most one per document."""

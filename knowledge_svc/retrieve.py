@@ -71,26 +71,29 @@ def retrieve(
     return tuple(sorted(passages, key=lambda p: (-p.score, p.document_id))[: max(limit, 0)])
 
 
-def rank_skills(query: KnowledgeQuery, skills: Sequence[SkillDistilled]) -> tuple[SkillDistilled, ...]:
-    """Skills about the query's operator class that are not retracted, strongest claim first.
+def rank_skills(
+    query: KnowledgeQuery, skills: Sequence[SkillDistilled], *, retracted: bool = False
+) -> tuple[SkillDistilled, ...]:
+    """Skills about the query's operator class, strongest claim first; ``retracted`` ones, when wanted, last.
 
     Skills measured on another chip, language or bottleneck are kept as priors, behind those measured in the query's
     own context. Among equals supported ones come first, then those whose pessimistic end promises the most.
     """
     wanted = set(operator_classes(query.operator_class))
 
-    def rank(skill: SkillDistilled) -> tuple[int, bool, int, str]:
+    def rank(skill: SkillDistilled) -> tuple[bool, int, bool, int, str]:
+        gone = skill.status is SkillStatus.RETRACTED
         same = (
             skill.chip == query.chip,
             skill.language == query.language,
             query.bound in (Bound.UNKNOWN, skill.bound),
         )
-        return -sum(same), skill.status is not SkillStatus.SUPPORTED, skill.high_ppm, skill.skill_id
+        return gone, -sum(same), skill.status is not SkillStatus.SUPPORTED, skill.high_ppm, skill.skill_id
 
     fitting = (
         skill
         for skill in skills
-        if skill.status is not SkillStatus.RETRACTED
+        if (retracted or skill.status is not SkillStatus.RETRACTED)
         and (not wanted or not skill.operator_class or skill.operator_class in wanted)
     )
     return tuple(sorted(fitting, key=rank))

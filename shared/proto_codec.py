@@ -51,6 +51,20 @@ def from_message(owner: type, message: Message) -> Any:
     return _codec(owner).read(message, owner.__name__)
 
 
+def number(member: Any) -> int:
+    """The proto value of an enumeration's ``member``, for messages that are no events."""
+    return _enum_values(type(member))[member]
+
+
+def member(enum: Any, value: int, path: str) -> Any:
+    """The member of ``enum`` that the proto value ``value`` names; None for ``*_UNSPECIFIED``.
+
+    Raises:
+        Poison: no member has the value; names ``path``.
+    """
+    return _enum_converters(enum)[1](value, path) if value else None
+
+
 @cache
 def message_class(owner: type) -> type[Message]:
     """Raises ``KeyError`` when no proto file defines ``owner``'s message."""

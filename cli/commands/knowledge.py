@@ -15,6 +15,7 @@ from rich.table import Table
 
 from knowledge_svc import library, recall, settings
 from knowledge_svc.librarian import Librarian
+from shared.errors import UserError
 from shared.events import Bound
 from shared.json_codec import to_plain
 from shared.knowledge import KnowledgeQuery
@@ -113,7 +114,12 @@ def add(file: Path) -> None:
       kernelevolve knowledge add notes/my-chip.md
     """
     folder = settings.from_env(os.environ).user_folder
-    assert folder is not None, "from_env always names the user's folder"
+    if folder is None:
+        raise UserError(
+            "documents are kept in the store that STORE_URL names",
+            where="knowledge add",
+            hint="put them there over gRPC (PutDocument), or in a folder on KNOWLEDGE_PATH",
+        )
     click.echo(f"added {library.add(file, folder)}")
 
 
