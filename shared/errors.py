@@ -6,6 +6,8 @@
     ├── UserError            bad input from a person: one clear line (what, where, how to mend it), exit code 2
     │   ├── OperatorError    the operator file or directory
     │   ├── ChipError        unknown chip, or its toolchain is missing
+    │   ├── NotFound         no search, document or letter of that name
+    │   ├── AlreadyExists    the name stands for something else
     │   └── LogError         a run directory or an exported log is missing, corrupt or of another version
     ├── Retryable            network, busy device, model 429/5xx: retried in place, capped and counted
     │   └── Unavailable      a dependency is gone: waited for as long as it takes, and readiness says so meanwhile
@@ -39,6 +41,14 @@ class OperatorError(UserError):
 
 class ChipError(UserError):
     """The chip is unknown or its toolchain is missing."""
+
+
+class NotFound(UserError):
+    """Nothing of that name."""
+
+
+class AlreadyExists(UserError):
+    """The name is taken by something else."""
 
 
 class LogError(UserError):
