@@ -86,6 +86,14 @@ def subject_of(event: Event) -> str:
             return f"search/{event.search_id}"
 
 
+_NAMES = ("search_id", "expansion_id", "candidate_id", "evaluation_id", "skill_id", "worker_id", "chip")
+
+
+def names(event: Event) -> dict[str, str]:
+    """What the event is about, by field name: the entities it names, for logs and traces."""
+    return {name: value for name in _NAMES if (value := getattr(event, name, ""))}
+
+
 def _root_of(event: Event) -> str:
     match event:
         case SkillDistilled() | SkillRetired():

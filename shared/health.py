@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+from shared import timestamps
 
 
 class Phase(StrEnum):
@@ -15,6 +18,15 @@ class Phase(StrEnum):
     FAILED = "failed"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gone:
+    """A dependency that does not answer."""
+
+    since_ns: int
+    """Wall time of the first ping in a row that failed."""
+    reason: str
+
+
 @dataclass(slots=True)
 class Health:
     """Written by the runtime alone. ``detail`` is one line, empty unless something went wrong."""
@@ -22,13 +34,25 @@ class Health:
     service: str
     phase: Phase = Phase.STARTING
     detail: str = ""
+    gone: Mapping[str, Gone] = field(default_factory=dict)
+    """Dependencies that do not answer now, by name; shared by the services of a process."""
 
     @property
     def ready(self) -> bool:
         """May it be given work?"""
-        return self.phase is Phase.READY
+        return self.phase is Phase.READY and not self.gone
 
     @property
     def live(self) -> bool:
-        """Should its supervisor leave it alone?"""
+        """Should its supervisor leave it alone? A dependency that is gone is no reason to restart whoever waits."""
         return self.phase not in (Phase.STOPPED, Phase.FAILED)
+
+    @property
+    def explanation(self) -> str:
+        """One line for people: why it is not ready; empty when it is."""
+        if self.ready:
+            return ""
+        missing = "; ".join(
+            f"{name} gone since {timestamps.to_text(gone.since_ns)}: {gone.reason}" for name, gone in self.gone.items()
+        )
+        return missing or self.detail or self.phase.value

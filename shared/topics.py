@@ -38,6 +38,13 @@ def evaluation_requests(chip: str) -> str:
     return f"{EVALUATION_REQUESTS_PREFIX}{chip}.v1"
 
 
+def chip_of(topic: str) -> str:
+    """The chip whose work queue ``topic`` is; empty for any other topic."""
+    if not topic.startswith(EVALUATION_REQUESTS_PREFIX) or topic.endswith(DEAD_LETTER_SUFFIX):
+        return ""
+    return topic.removeprefix(EVALUATION_REQUESTS_PREFIX).rpartition(".")[0]
+
+
 def dead_letters(topic: str) -> str:
     """Where the poison of ``topic`` goes."""
     return topic + DEAD_LETTER_SUFFIX
