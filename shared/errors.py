@@ -8,7 +8,9 @@
     │   ├── ChipError        unknown chip, or its toolchain is missing
     │   ├── NotFound         no search, document or letter of that name
     │   ├── AlreadyExists    the name stands for something else
-    │   └── LogError         a run directory or an exported log is missing, corrupt or of another version
+    │   ├── LogError         a run directory or an exported log is missing, corrupt or of another version
+    │   ├── Unauthenticated  the server does not know the caller
+    │   └── NotAllowed       the caller's role is too low
     ├── Retryable            network, busy device, model 429/5xx: retried in place, capped and counted
     │   └── Unavailable      a dependency is gone: waited for as long as it takes, and readiness says so meanwhile
     ├── Poison               a record that cannot be decoded or breaks the schema: dead-lettered at once
@@ -53,6 +55,14 @@ class AlreadyExists(UserError):
 
 class LogError(UserError):
     """A run directory or exported log is missing or corrupt."""
+
+
+class Unauthenticated(UserError):
+    """The caller gave no token, or one that the server does not know."""
+
+
+class NotAllowed(UserError):
+    """The caller is known, and its role is too low."""
 
 
 class Retryable(KernelEvolveError):
