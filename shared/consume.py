@@ -19,12 +19,12 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from shared import dead_letters, topics, tracing, wire
+from shared import envelopes, logs, metrics, tracing, wire
+from shared.burial import bury, place
 from shared.bus import Bus, Delivery, Subscription
-from shared.clock import Clock
+from shared.clock import SECOND_NS, Clock
 from shared.errors import Fatal, Poison, Retryable, Unavailable
 from shared.events import Envelope
-from shared.patience import patiently
 
 Handler = Callable[[Envelope], Awaitable[None]]
 Sleep = Callable[[float], Awaitable[object]]
@@ -59,11 +59,14 @@ class Consumer:
         subscription: Subscription,
         handler: Handler,
         clock: Clock,
+        group: str = "",
         limits: ConsumeLimits | None = None,
         sleep: Sleep = asyncio.sleep,
         jitter: random.Random | None = None,
     ) -> None:
         self._bus, self._subscription, self._handler, self._clock = bus, subscription, handler, clock
+        self._group = group
+        """Names the consumer in metrics; the subscription is a member of it already."""
         self._limits = limits or ConsumeLimits()
         self._sleep = sleep
         self._jitter = jitter or random.Random()  # noqa: S311 - spreads retries, decides nothing
@@ -94,10 +97,10 @@ class Consumer:
                 await _settle(self._poll)
 
     async def _process(self, delivery: Delivery, stop: asyncio.Event) -> None:
-        where = f"{delivery.topic}[{delivery.partition}]@{delivery.offset}"
+        where = place(delivery)
         # Pause first: every poll made while the handler runs must come back empty.
         self._subscription.pause()
-        task = asyncio.create_task(self._handle_or_bury(delivery, where))
+        task = asyncio.create_task(self._handle_or_bury(delivery))
         try:
             finished = await self._wait(task, stop)
         finally:
@@ -153,27 +156,36 @@ class Consumer:
         except Unavailable as error:
             log.warning("%s: not committed, it will come again: %s", where, error)
 
-    async def _handle_or_bury(self, delivery: Delivery, where: str) -> None:
+    async def _handle_or_bury(self, delivery: Delivery) -> None:
+        where = (delivery.topic, self._group)
         try:
             envelope = wire.decode(delivery.record)
         except Poison as error:
-            await self._bury(delivery, error, where, tries=1)
+            await bury(self._bus, self._clock, delivery, error, attempts=1)
+            metrics.RECORDS.inc(*where, "poison")
             return
+        metrics.HOP_SECONDS.observe((self._clock.now_ns() - envelope.time_ns) / SECOND_NS, *where)
+        began_ns = self._clock.monotonic_ns()
+        names = envelopes.names(envelope.event)
+        with logs.about(event=type(envelope.event).__name__, event_id=envelope.id, **names):
+            outcome = await self._handle_until_done(delivery, envelope)
+        metrics.HANDLER_SECONDS.observe((self._clock.monotonic_ns() - began_ns) / SECOND_NS, *where)
+        metrics.RECORDS.inc(*where, outcome)
+
+    async def _handle_until_done(self, delivery: Delivery, envelope: Envelope) -> str:
+        """Tries until one succeeds or shows the record to be poison, and buries it then. Returns which it was."""
         tries = 1
         try:
             while not await self._try(envelope, tries):
+                metrics.RECORDS.inc(delivery.topic, self._group, "retried")
                 await self._sleep(self._pause_s(tries))
                 tries += 1
-            self._poison_in_a_row = 0
         except Poison as error:
-            await self._bury(delivery, error, where, tries)
+            await bury(self._bus, self._clock, delivery, error, attempts=tries)
             self._poison_in_a_row += 1
-
-    async def _bury(self, delivery: Delivery, error: Poison, where: str, tries: int) -> None:
-        log.warning("%s: poison: %s", where, error)
-        letter = dead_letters.record(delivery, str(error), attempts=tries, at_ns=self._clock.now_ns())
-        topic = topics.dead_letters(delivery.topic)
-        await patiently(lambda: self._bus.publish(topic, letter), f"publish to {topic}")
+            return "poison"
+        self._poison_in_a_row = 0
+        return "handled"
 
     async def _try(self, envelope: Envelope, tries: int) -> bool:
         """False when another try is due."""

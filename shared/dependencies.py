@@ -30,7 +30,7 @@ class WatchSettings:
     ping_timeout_s: float = 3.0
     """A ping without an answer for this long has failed."""
     failures_max: int = 2
-    """Failed pings in a row after which a dependency counts as gone; one lost packet is no outage. One answer ends it."""
+    """Failed pings in a row after which a dependency counts as gone: one lost packet is none. An answer ends it."""
 
     def __post_init__(self) -> None:
         if min(self.ping_every_s, self.ping_timeout_s) <= 0 or self.failures_max < 1:

@@ -17,12 +17,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from shared import logs, metrics, telemetry
 from shared.bus import Subscription
 from shared.consume import ConsumeLimits, Consumer, Handler
+from shared.dependencies import Dependencies, WatchSettings
 from shared.errors import Fatal, UserError
 from shared.health import Health, Phase
+from shared.lag import LagSampler
 from shared.patience import patiently
+from shared.periodic import every
 from shared.ports import Ports, open_ports
+from shared.rpc.settings import ServerSettings
 from shared.settings import PortSettings, from_env
 
 if TYPE_CHECKING:
@@ -32,6 +37,8 @@ log = logging.getLogger(__name__)
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 EXIT_USER_ERROR = 2
+SAMPLE_EVERY_S = 5.0
+"""Pause between samples of what no event announces: consumer lag, readiness. A third of a usual scrape interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,14 +137,19 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    services: Sequence[Service], ports: Ports, limits: ConsumeLimits | None = None
+    services: Sequence[Service],
+    ports: Ports,
+    limits: ConsumeLimits | None = None,
+    watch: WatchSettings | None = None,
 ) -> AsyncIterator[Running]:
     """Services that have recovered and are consuming, for the length of the block.
 
-    Leaving the block drains them. A failure of a service is raised on leaving, unless the block itself raises.
+    While it lasts, bus, store and cache are pinged as ``watch`` says, and ``Health.ready`` follows. Leaving the block
+    drains them. A failure of a service is raised on leaving, unless the block itself raises.
     """
     limits = limits or ConsumeLimits()
-    handle = Running(tuple(Health(service.name) for service in services))
+    dependencies = Dependencies(ports, watch)
+    handle = Running(tuple(Health(service.name, gone=dependencies.gone) for service in services))
     async with AsyncExitStack() as stack:
         for service in services:
             if service.close is not None:
@@ -148,6 +160,7 @@ async def running(
                 await service.recover()
         members = await _join(services, ports, stack)
         background = [work for service in services for work in service.background]
+        background += [dependencies.watch, _sampling(members, handle.health)]
         handle.start(lambda stop: _work(members, background, ports, limits, stop))
         for health in handle.health:
             health.phase = Phase.READY
@@ -162,22 +175,43 @@ async def running(
             await handle.failed
 
 
-async def _join(
-    services: Sequence[Service], ports: Ports, stack: AsyncExitStack
-) -> list[tuple[str, Subscription, Handler]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Member:
+    """An open subscription and whose it is."""
+
+    service: str
+    number: int
+    subscribe: Subscribe
+    subscription: Subscription
+
+
+async def _join(services: Sequence[Service], ports: Ports, stack: AsyncExitStack) -> list[_Member]:
     """Open every subscription before the first poll: a member that joins later would restart those in flight."""
-    members: list[tuple[str, Subscription, Handler]] = []
+    members: list[_Member] = []
     for service in services:
         for subscribe in service.subscriptions:
-            for member in range(subscribe.members):
+            for number in range(subscribe.members):
                 subscription = ports.bus.subscribe(subscribe.topic, subscribe.group)
                 await patiently(partial(stack.enter_async_context, subscription), f"subscribe to {subscribe.topic}")
-                members.append((f"{service.name}:{subscribe.topic}#{member}", subscription, subscribe.handler))
+                members.append(
+                    _Member(service=service.name, number=number, subscribe=subscribe, subscription=subscription)
+                )
     return members
 
 
+def _sampling(members: Sequence[_Member], health: Sequence[Health]) -> Background:
+    lag = LagSampler([(member.subscribe.topic, member.subscribe.group, member.subscription) for member in members])
+
+    async def sample() -> None:
+        lag.sample()
+        for one in health:
+            metrics.READY.set(one.ready, one.service)
+
+    return lambda stop: every(SAMPLE_EVERY_S, sample, stop)
+
+
 async def _work(
-    members: Sequence[tuple[str, Subscription, Handler]],
+    members: Sequence[_Member],
     background: Sequence[Background],
     ports: Ports,
     limits: ConsumeLimits,
@@ -187,10 +221,16 @@ async def _work(
         group.create_task(stop.wait())
         for work in background:
             group.create_task(_until_told(work, stop))
-        for name, subscription, handler in members:
+        for member in members:
             consumer = Consumer(
-                bus=ports.bus, subscription=subscription, handler=handler, clock=ports.clock, limits=limits
+                bus=ports.bus,
+                subscription=member.subscription,
+                handler=member.subscribe.handler,
+                clock=ports.clock,
+                group=member.subscribe.group,
+                limits=limits,
             )
+            name = f"{member.service}:{member.subscribe.topic}#{member.number}"
             group.create_task(consumer.run(stop), name=name)
 
 
@@ -212,22 +252,46 @@ def first_of(error: BaseException) -> BaseException:
 
 
 async def run(
-    services: Sequence[Service], ports: Ports, stop: asyncio.Event | None = None, limits: ConsumeLimits | None = None
+    services: Sequence[Service],
+    ports: Ports,
+    stop: asyncio.Event | None = None,
+    limits: ConsumeLimits | None = None,
+    watch: WatchSettings | None = None,
+    rpc: ServerSettings | None = None,
 ) -> None:
-    """Run until ``stop``, SIGTERM or SIGINT, then drain. A second signal ends the process at once.
+    """Run until ``stop``, SIGTERM or SIGINT, then drain: gRPC calls first, which consumers may still answer. A second
+    signal ends the process at once.
 
     Raises:
+        UserError: gRPC cannot be served as ``rpc`` says.
         Exception: the first failure of a service.
     """
     stop = stop or asyncio.Event()
     with _signals(stop):
-        async with running(services, ports, limits) as handle:
+        async with running(services, ports, limits, watch) as handle, _serving(services, rpc, handle):
             told = asyncio.create_task(stop.wait())
             either: set[asyncio.Future[Any]] = {told, handle.failed}
             try:
                 await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 told.cancel()
+
+
+@asynccontextmanager
+async def _serving(
+    services: Sequence[Service], settings: ServerSettings | None, handle: Running
+) -> AsyncIterator[None]:
+    """The gRPC server, if one is wanted."""
+    if settings is None or not settings.listen:
+        yield
+        return
+    try:
+        from shared.rpc.server import serving
+    except ImportError as error:
+        hint = "pip install 'kernelevolve[grpc]'"
+        raise UserError(f"needs the extra `grpc`: {error}", where="GRPC_LISTEN", hint=hint) from error
+    async with serving(services, settings, handle.health):
+        yield
 
 
 @contextmanager
@@ -252,14 +316,23 @@ def _signals(stop: asyncio.Event) -> Iterator[None]:
 
 
 def main(build: Callable[[Ports], Sequence[Service]], settings: PortSettings | None = None) -> int:
-    """Open the ports, build the services, run them. Returns the exit code; a ``UserError`` is one line on stderr."""
+    """Open the ports, build the services, run them, with logs, metrics and traces as the environment says.
+
+    Returns the exit code; a ``UserError`` is one line on stderr.
+    """
 
     async def go() -> None:
+        watch = from_env(WatchSettings, os.environ, "DEPENDENCY_")
+        told = from_env(telemetry.TelemetrySettings, os.environ)
+        rpc = from_env(ServerSettings, os.environ, "GRPC_")
         async with open_ports(settings or from_env(PortSettings, os.environ)) as ports:
-            await run(build(ports), ports)
+            services = build(ports)
+            with telemetry.told(told, [service.name for service in services]):
+                await run(services, ports, watch=watch, rpc=rpc)
 
     try:
-        asyncio.run(go())
+        with logs.written(from_env(logs.LogSettings, os.environ)):
+            asyncio.run(go())
     except UserError as error:
         print(error, file=sys.stderr)
         return EXIT_USER_ERROR
