@@ -1,0 +1,114 @@
+"""Which processes make up a local cluster, and what each is told (pure)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from deploy.local import servers
+from deploy.local.servers import HOST, Command
+
+SERVERS = ("kafka", "mongo", "redis")
+SERVICES = ("knowledge", "search", "synthesizer")
+EVALUATOR = "evaluator"
+PORTS_PER_SERVICE = 2
+
+TUNED = {
+    # Tansu holds back an answer to a fetch for up to half the wait, and a member that joins for about half the session.
+    "KAFKA_FETCH_MAX_WAIT_MS": "50",
+    "KAFKA_SESSION_TIMEOUT_MS": "3000",
+    "KAFKA_HEARTBEAT_INTERVAL_MS": "500",
+    # What is learnt belongs to the cluster's own store, not to the user's home.
+    "SKILLS_URL": "run:",
+    "PYTHONUNBUFFERED": "1",
+}
+"""Defaults that suit this cluster; the environment of whoever starts it wins."""
+
+
+class Group(StrEnum):
+    SERVERS = "servers"
+    SERVICES = "services"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """What is asked for. ``workers`` evaluators per chip; ``environment`` is added to that of every process."""
+
+    chips: tuple[str, ...] = ("cpu-x86_64",)
+    workers: int = 2
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def port_count(self) -> int:
+        return len(SERVERS) + PORTS_PER_SERVICE * (len(SERVICES) + self.workers * len(self.chips))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """One process to keep running. ``ports`` by what is spoken there; ``environment`` wins over all others."""
+
+    name: str
+    group: Group
+    argv: tuple[str, ...]
+    ports: Mapping[str, int]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def processes(layout: Layout, folder: Path, ports: Sequence[int]) -> tuple[Process, ...]:
+    """The three servers, then the services. ``folder`` keeps the servers' data; ``ports`` as many as ``port_count``.
+
+    Raises:
+        UserError: a server's package is not installed.
+    """
+    assert len(ports) == layout.port_count
+    kafka, mongo, redis, *rest = ports
+    commands = (
+        (servers.broker(kafka), kafka),
+        (servers.mongo(mongo, folder / "mongo"), mongo),
+        (servers.redis(redis, folder / "redis"), redis),
+    )
+    pairs = list(zip(rest[::2], rest[1::2], strict=True))
+    shared = {
+        "BUS_URL": servers.bus_url(kafka),
+        "STORE_URL": servers.store_url(mongo),
+        "CACHE_URL": servers.cache_url(redis),
+        "KNOWLEDGE_URL": f"grpc://{HOST}:{pairs[SERVICES.index('knowledge')][0]}",
+    }
+    services = (_service(*named, pair, shared) for named, pair in zip(_services(layout), pairs, strict=True))
+    return (*(_server(command, port) for command, port in commands), *services)
+
+
+def _services(layout: Layout) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """Name, package and own environment of each."""
+    for name in SERVICES:
+        yield name, f"{name}_svc", {}
+    for chip in layout.chips:
+        for number in range(1, layout.workers + 1):
+            yield f"{EVALUATOR}-{chip}-{number}", f"{EVALUATOR}_svc", {"EVALUATOR_CHIP": chip}
+
+
+def _server(command: Command, port: int) -> Process:
+    return Process(
+        name=command.name,
+        group=Group.SERVERS,
+        argv=command.argv,
+        ports={command.name: port},
+        environment=command.environment,
+    )
+
+
+def _service(
+    name: str, package: str, own: Mapping[str, str], ports: tuple[int, int], shared: Mapping[str, str]
+) -> Process:
+    grpc, metrics = ports
+    listen = {"GRPC_LISTEN": f"{HOST}:{grpc}", "METRICS_LISTEN": f"{HOST}:{metrics}"}
+    return Process(
+        name=name,
+        group=Group.SERVICES,
+        argv=(sys.executable, "-m", package),
+        ports={"grpc": grpc, "metrics": metrics},
+        environment={**shared, **listen, **own},
+    )

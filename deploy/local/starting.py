@@ -1,0 +1,123 @@
+"""Bringing a cluster up: servers, then services, each awaited; the first that ends instead fails the start."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from deploy.local import layout, probes, state, supervision
+from deploy.local.errors import ClusterError
+from deploy.local.layout import Group, Layout, Process
+from deploy.local.ports import free_ports
+from deploy.local.servers import HOST
+from deploy.local.state import Member, State
+from deploy.local.supervision import MARK, Keeper
+from shared import chips
+from shared.errors import ChipError, UserError
+
+READY_S = 60.0
+READY_PER_PROCESS_S = 3.0
+"""How long to wait until all is ready: a flat time and a share for each process, because they start at once."""
+POLL_S = 0.1
+LOG_LINES = 20
+DATA = ("mongo", "redis")
+"""Folders of the servers that keep something."""
+FAILED = ("BACKOFF", "EXITED", "FATAL")
+
+
+def check(wanted: Layout) -> None:
+    """Raises ``UserError`` when this machine cannot run it."""
+    if wanted.workers < 1 or not wanted.chips:
+        raise UserError("needs at least one chip and one worker", where="up")
+    for chip in wanted.chips:
+        for tool, how in chips.missing_tools(chips.load(chip)).items():
+            raise ChipError(f"chip `{chip}` needs {tool}", hint=how)
+    supervision.require()
+
+
+def start(folder: Path, wanted: Layout, tell: Callable[[str], None]) -> State:
+    """Start everything in ``folder``, whose last cluster is gone. The state file is there before any process is.
+
+    Raises:
+        UserError: something is not installed.
+        ClusterError: a process ended, or was not ready in time.
+    """
+    processes = layout.processes(wanted, folder, free_ports(wanted.port_count))
+    found = _write(folder, wanted, processes)
+    supervision.start(folder / "supervisord.conf", _environment(folder, wanted))
+    keeper = Keeper(found.socket, found.groups)
+    began = time.monotonic()
+    deadline = began + READY_S + READY_PER_PROCESS_S * len(processes)
+    for group in Group:
+        members = [member for member in found.members if member.group == group]
+        for member in members:
+            keeper.start(member.name)
+        _await(keeper, members, deadline, lambda what: tell(f"{what:<28} {time.monotonic() - began:5.1f} s"))
+        if group is Group.SERVERS:
+            from shared.store.mongo import initiate_replica_set
+
+            asyncio.run(initiate_replica_set(HOST, found.member("mongo").ports["mongo"]))
+    return found
+
+
+def _environment(folder: Path, wanted: Layout) -> dict[str, str]:
+    return {**layout.TUNED, **os.environ, **wanted.environment, MARK: str(folder)}
+
+
+def _write(folder: Path, wanted: Layout, processes: Sequence[Process]) -> State:
+    """Folders, supervisord's configuration and the state file; logs of the last time go."""
+    logs = folder / state.LOGS
+    for place in (logs, *(folder / name for name in DATA)):
+        place.mkdir(parents=True, exist_ok=True)
+    for log in logs.iterdir():
+        log.unlink()
+    socket = supervision.socket_path(folder)
+    text = supervision.config(processes, folder, logs, socket)
+    (folder / "supervisord.conf").write_text(text, encoding="utf-8")
+    found = _state(wanted, processes, logs, socket)
+    state.write(folder, found)
+    return found
+
+
+def _state(wanted: Layout, processes: Sequence[Process], logs: Path, socket: Path) -> State:
+    search = next(process for process in processes if process.name == "search").environment
+    return State(
+        server=search["GRPC_LISTEN"],
+        chips=wanted.chips,
+        workers=wanted.workers,
+        bus_url=search["BUS_URL"],
+        store_url=search["STORE_URL"],
+        cache_url=search["CACHE_URL"],
+        socket=str(socket),
+        members=tuple(
+            Member(name=p.name, group=p.group, ports=p.ports, log=str(logs / f"{p.name}.log")) for p in processes
+        ),
+    )
+
+
+def _await(keeper: Keeper, members: Sequence[Member], deadline: float, tell: Callable[[str], None]) -> None:
+    waiting = {member.name: member for member in members}
+    while waiting:
+        for name in sorted(probes.ready(waiting.values())):
+            del waiting[name]
+            tell(name)
+        rows = keeper.info()
+        for member in waiting.values():
+            if rows[member.name]["statename"] in FAILED:
+                raise ClusterError(f"{member.name} ended: {rows[member.name]['spawnerr']}{_tail(member)}")
+        if waiting and time.monotonic() > deadline:
+            raise ClusterError(
+                "\n".join(f"{member.name} was not ready in time{_tail(member)}" for member in waiting.values())
+            )
+        time.sleep(POLL_S)
+
+
+def _tail(member: Member) -> str:
+    log = Path(member.log)
+    if not log.exists():
+        return ""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES:]
+    return "".join(f"\n  | {line}" for line in lines) + f"\n  ({log})"
