@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -50,6 +50,8 @@ class Document:
     bounds: tuple[str, ...] = ()
     error_signatures: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()
+    text: str = field(default="", compare=False, repr=False)
+    """As written, front matter included."""
 
 
 def of_id(document_id: str, text: str) -> Document:
@@ -86,7 +88,7 @@ def parse(text: str, *, where: str) -> Document:
     sections = _sections(body, texts["title"])
     if not sections:
         raise UserError("has front matter and no text", where=where)
-    return Document(**{**texts, **lists, "concern": Concern(texts["concern"]), "sections": sections})
+    return Document(**{**texts, **lists, "concern": Concern(texts["concern"]), "sections": sections, "text": text})
 
 
 def _split(text: str, where: str) -> tuple[str, str]:

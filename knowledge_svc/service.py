@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 from knowledge_svc import documents
 from knowledge_svc.documents import Document
@@ -23,10 +24,11 @@ from shared.events import Envelope, SkillDistilled
 from shared.knowledge import KnowledgeQuery, Passage
 from shared.patience import patiently
 from shared.ports import Ports
-from shared.runtime import Service, Subscribe
+from shared.runtime import Service, Servicer, Subscribe
 from shared.store import Store
 
 GROUP = "knowledge"
+SERVICER = "protos.knowledge.v1.KnowledgeService"
 SOURCE = "/knowledge"
 _log = logging.getLogger(__name__)
 
@@ -174,7 +176,14 @@ def build(ports: Ports, settings: Settings) -> tuple[Service, KnowledgeService]:
     service = Service(
         name="knowledge",
         subscriptions=(learning,) if settings.learning else (),
+        servicers=(Servicer(name=SERVICER, add=lambda server: _serve(knowledge, server)),),
         recover=lambda: patiently(knowledge.open, "open the store of skills"),
         close=knowledge.close,
     )
     return service, knowledge
+
+
+def _serve(knowledge: KnowledgeService, server: Any) -> None:
+    from knowledge_svc import grpc_api  # needs the extra `grpc`, which embedded programs may lack
+
+    grpc_api.add(knowledge, server)

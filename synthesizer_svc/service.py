@@ -7,6 +7,7 @@ derive from the request. A request delivered again publishes the same events aga
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from shared import envelopes, topics, wire
 from shared.bus import Bus
@@ -16,9 +17,10 @@ from shared.events import Envelope, ExpansionRequested
 from shared.knowledge import Knowledge
 from shared.machine import processor
 from shared.ports import Ports
-from shared.runtime import Service, Subscribe
+from shared.runtime import Service, Servicer, Subscribe
 from shared.store import Documents
 from synthesizer_svc.expand import Expander, Fact
+from synthesizer_svc.generate import Generator
 from synthesizer_svc.model import Model, open_model
 from synthesizer_svc.schedule.captured import CapturedLowering
 from synthesizer_svc.schedule.emit import EMITTERS
@@ -27,6 +29,7 @@ from synthesizer_svc.settings import Settings
 
 NAME = "synthesizer"
 SOURCE = "/synthesizer"
+SERVICER = "protos.synthesizer.v1.SynthesizerService"
 ANSWERED = "synthesizer.expansions"
 """Collection: expansion id -> the envelopes that answer it."""
 
@@ -102,6 +105,7 @@ def build(
         clock=ports.clock,
         settings=settings,
     )
+    generator = Generator(expander, ports.store)
     synthesizer = Synthesizer(expander=expander, documents=ports.store.documents, bus=ports.bus, clock=ports.clock)
     return Service(
         name=NAME,
@@ -113,4 +117,11 @@ def build(
                 members=settings.limits.members,
             ),
         ),
+        servicers=(Servicer(name=SERVICER, add=lambda server: _serve(generator, server)),),
     )
+
+
+def _serve(generator: Generator, server: Any) -> None:
+    from synthesizer_svc import grpc_api  # needs the extra `grpc`, which embedded programs may lack
+
+    grpc_api.add(generator, server)
