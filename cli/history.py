@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from cli import rundir
+from search_svc import export as export_of
 from search_svc import replay
 from search_svc.tree import Tree
 from shared import kelog
 from shared.adapters import open_store
 from shared.errors import LogError
-from shared.events import CandidateProduced, SearchStarted
-from shared.store import JournalEntry, Store
+from shared.events import SearchStarted
+from shared.store import JournalEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,19 +69,8 @@ async def load(run: rundir.RunDirectory) -> Past:
         raise LogError("has no search.db", where=str(run.path))
     async with open_store(run.store_url) as store:
         entries = tuple([entry async for entry in store.journal.read(manifest.stream)])
-        blobs = await _blobs(store, manifest.started, entries)
+        blobs = await export_of.blobs_named(store.blobs, entries)
     return Past(search_id=manifest.stream, entries=entries, blobs=blobs, damaged={})
-
-
-async def _blobs(store: Store, started: SearchStarted, entries: Sequence[JournalEntry]) -> dict[str, bytes]:
-    """Everything the search's facts name, so that an export is self-contained."""
-    names = {started.operator.source_hash: None}
-    for fact in replay.inputs(entries):
-        event = fact.event
-        if isinstance(event, CandidateProduced):
-            named = (event.kernel.source_hash, event.kernel.schedule_hash, event.context.prompt_hash)
-            names |= {name: None for name in named if name}
-    return {name: await store.blobs.get(name) for name in names}
 
 
 def export(path: Path, past: Past) -> None:

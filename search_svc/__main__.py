@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from search_svc import service
+from search_svc import replica
 from search_svc.settings import from_env
 from shared import runtime
 from shared.errors import UserError
@@ -18,7 +18,7 @@ def main() -> int:
     except UserError as error:
         print(error, file=sys.stderr)
         return runtime.EXIT_USER_ERROR
-    return runtime.main(lambda ports: [service.build(ports, settings)], port_settings)
+    return runtime.main(lambda ports: [replica.build(ports, settings)], port_settings)
 
 
 if __name__ == "__main__":

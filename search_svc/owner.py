@@ -14,21 +14,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
 
 from search_svc import chain, replay
 from search_svc.decide import SOURCE, decide
+from search_svc.recompute import ECHOES
 from search_svc.settings import Settings
 from search_svc.tree import Tree
 from shared import envelopes, wire
 from shared.errors import Conflict, Fatal, Poison, ReplayDivergence, UserError
-from shared.events import Envelope, EvaluationRequested, ExpansionRequested, NodePruned, SearchFinished, SearchResumed
+from shared.events import Envelope, EvaluationRequested, ExpansionRequested, SearchResumed
 from shared.ports import Ports
 
-ECHOES = (NodePruned, SearchFinished)
-"""Our own facts, seen again on the topic: not inputs."""
-
 log = logging.getLogger(__name__)
+
+
+class DamagedJournal(Fatal):
+    """What the journal of one search says is not what was written; nobody can decide on it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,28 +52,38 @@ class Held:
         return self.tree is not None and self.tree.search.search_id != self.search_id
 
 
-class Owner:
-    """Handles facts of every search whose partition this process owns."""
+Changed = Callable[[Held], Awaitable[None]]
+"""Told of a search after each of its facts, once that fact and its commands are safe."""
 
-    def __init__(self, ports: Ports, settings: Settings) -> None:
+
+async def _nobody(_held: Held) -> None:
+    """Who listens when nobody does."""
+
+
+class Owner:
+    """Handles facts of every search whose partition this process owns; facts of one search in turn."""
+
+    def __init__(self, ports: Ports, settings: Settings, changed: Changed = _nobody) -> None:
         self._journal, self._bus, self._clock = ports.store.journal, ports.bus, ports.clock
         self._settings = settings
+        self._changed = changed
         self._held: OrderedDict[str, Held] = OrderedDict()
-        self._turn = asyncio.Lock()
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def on_fact(self, envelope: Envelope) -> None:
         """Take one fact through the recipe. Returning means that it and its commands are safe.
 
         Raises:
             Poison: no search can use it.
-            Fatal: the journal is damaged, or other owners keep being first.
+            DamagedJournal: the search's journal was altered.
+            Fatal: other owners keep being first.
         """
         if isinstance(envelope.event, ECHOES):
             return
         search_id = str(getattr(envelope.event, "search_id", ""))
         if not search_id:
             raise Poison(f"{type(envelope.event).__name__} names no search")
-        async with self._turn:
+        async with self._turn(search_id):
             await self._take(search_id, envelope)
 
     async def recover(self) -> None:
@@ -78,7 +92,7 @@ class Owner:
         A fork that was cut off while its history was being copied asks for nothing: ``service.fork`` finishes it.
         """
         for search_id in await self._journal.streams():
-            async with self._turn:
+            async with self._turn(search_id):
                 held = await self._read(search_id)
                 if held.cut_off_fork:
                     log.warning("search %s: a fork that was cut off before it began; fork again", search_id)
@@ -86,6 +100,28 @@ class Owner:
                 await self._flush(held)
                 if self._settings.reissue_outstanding:
                     await self._resume(held)
+
+    async def ask_again(self, search_id: str) -> Tree | None:
+        """Publish, under the ids they had, what is unsent and what is outstanding: for a bus that may have lost it.
+
+        Returns the tree, None for a search whose start was never journalled. Asking twice is harmless.
+
+        Raises:
+            DamagedJournal: the search's journal was altered.
+        """
+        async with self._turn(search_id):
+            self._held.pop(search_id, None)
+            held = await self._hold(search_id)
+            if held.tree is None or held.cut_off_fork:
+                return held.tree
+            await self._flush(held)
+            if not held.tree.finished:
+                await self._reissue(held, held.tree)
+            await self._changed(held)
+            return held.tree
+
+    def _turn(self, search_id: str) -> asyncio.Lock:
+        return self._turns.setdefault(search_id, asyncio.Lock())
 
     async def _take(self, search_id: str, envelope: Envelope) -> None:
         for _ in range(self._settings.conflicts_max):
@@ -95,9 +131,10 @@ class Owner:
                     await self._record(held, envelope)
             except Conflict:
                 log.info("search %s: another owner was first, reading again", search_id)
-                del self._held[search_id]
+                self._held.pop(search_id, None)
                 continue
             await self._flush(held)
+            await self._changed(held)
             return
         raise Fatal(f"search {search_id}: lost {self._settings.conflicts_max} races for one fact")
 
@@ -144,7 +181,7 @@ class Owner:
             try:
                 envelope, commands = replay.decoded(entry, held.length, held.digest)
             except ReplayDivergence as error:
-                raise Fatal(f"search {search_id}: {error}") from error
+                raise DamagedJournal(f"search {search_id}: {error}") from error
             held.tree = replay.advance(held.tree, envelope, commands)
             held.length, held.digest = entry.seq + 1, entry.digest
             held.seen[entry.event_id] = None

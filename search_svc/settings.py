@@ -19,7 +19,7 @@ class Settings:
         ValueError: a limit below 1.
     """
 
-    trees_in_memory_max: int = 64
+    trees_in_memory_max: int = 512
     """Searches kept decoded; others are read again from the journal when a fact for them arrives."""
     members: int = 1
     """Members of the consumer group in this process."""
@@ -28,10 +28,24 @@ class Settings:
     reissue_outstanding: bool = False
     """Publish outstanding requests again on start: for a bus that dies with its process."""
 
+    sweep_s: float = 5.0
+    """How often the searches that have not ended are looked at."""
+    ask_again_after_s: float = 30.0
+    """A search without a new fact for this long has its outstanding requests published again, under the ids they had;
+    the pause doubles with each time. What is still being worked on is recognised by its id."""
+    ask_again_max_s: float = 600.0
+    watch_poll_s: float = 0.2
+    """How often a watched journal is read for news; up to five times that while there are none."""
+    pool_silence_s: float = 120.0
+    """A worker not heard of for this long no longer counts as part of its pool."""
+
     def __post_init__(self) -> None:
         for name in ("trees_in_memory_max", "members", "conflicts_max"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1")
+        for name in ("sweep_s", "ask_again_after_s", "ask_again_max_s", "watch_poll_s", "pool_silence_s"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be more than 0")
 
 
 def from_env(environment: Mapping[str, str]) -> tuple[Settings, PortSettings]:

@@ -52,7 +52,7 @@ def write(path: Path, entries: Sequence[JournalEntry], blobs: Mapping[str, bytes
         LogError: the folder cannot be written.
         ValueError: an entry's ``event_id`` is not that of its event, or a blob does not match its name.
     """
-    lines = "".join(_checked(line) + "\n" for line in _lines(entries, blobs, stream))
+    lines = "".join(text_lines(entries, blobs, stream=stream))
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with temporary.open("w", encoding="utf-8") as file:
@@ -64,6 +64,12 @@ def write(path: Path, entries: Sequence[JournalEntry], blobs: Mapping[str, bytes
         raise LogError(f"cannot be written: {error.strerror}", where=str(path)) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def text_lines(entries: Sequence[JournalEntry], blobs: Mapping[str, bytes], *, stream: str) -> Iterator[str]:
+    """The file's lines, each with its line end. Raises ``ValueError`` as ``write`` does."""
+    for line in _lines(entries, blobs, stream):
+        yield _checked(line) + "\n"
 
 
 def read(path: Path) -> Log:

@@ -1,0 +1,35 @@
+"""Whether a search could run at all (pure)."""
+
+from __future__ import annotations
+
+from search_svc import policies
+from search_svc.decide import LOGIC_VERSIONS
+from shared.errors import UserError
+from shared.events import SearchStarted
+
+BASELINES = ("best", "eager", "compiled")
+"""What a score may divide by."""
+
+
+def check(search: SearchStarted) -> None:
+    """Raises ``UserError``, naming what and how to mend it, for a search that could not run."""
+    policies.build(search.policy, search.policy_parameters)
+    if search.logic_version not in LOGIC_VERSIONS:
+        known = ", ".join(map(str, LOGIC_VERSIONS))
+        raise UserError(
+            f"unknown decision logic version {search.logic_version}", where="search", hint=f"known: {known}"
+        )
+    whole = {
+        "evaluations": search.budget.evaluations,
+        "threads": search.threads,
+        "candidates per expansion": search.candidates_per_expansion,
+        "expansions in flight": search.expansions_in_flight,
+    }
+    for what, value in whole.items():
+        if value < 1:
+            raise UserError(f"{what} must be at least 1, not {value}", where="search")
+    budget = search.budget
+    if min(budget.wall_ns, budget.stall, budget.target_speedup_ppm, budget.sol_fraction_ppm) < 0:
+        raise UserError("a limit is negative", where="search", hint="0 means no limit")
+    if search.baseline not in BASELINES:
+        raise UserError(f"unknown baseline `{search.baseline}`", where="search", hint=f"one of: {', '.join(BASELINES)}")

@@ -1,0 +1,120 @@
+"""Submitting and cancelling so that nothing is lost between the caller and the journal.
+
+A wish is stored before it is published. The store outlives every broker: until a search has ended, its wishes are kept
+under its id, and the sweeper publishes them again when the journal shows no trace of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from search_svc.check import check
+from search_svc.index import Index
+from shared import envelopes, ids, tracing, wire
+from shared.errors import AlreadyExists
+from shared.events import Envelope, SearchCancelled, SearchStarted
+from shared.ports import Ports
+
+OPEN = "search.open"
+"""search id -> the envelopes of its wishes, until it has ended."""
+REQUESTS = "search.requests"
+"""client request id -> the search it became, for ever: a retry never starts a second one."""
+SUBMITTER = "/submitter"
+
+
+class Submissions:
+    """The way in."""
+
+    def __init__(self, ports: Ports, index: Index) -> None:
+        self._bus, self._clock = ports.bus, ports.clock
+        self._documents, self._journal = ports.store.documents, ports.store.journal
+        self._index = index
+
+    async def submit(self, search: SearchStarted, *, request_id: str, fingerprint: str) -> tuple[str, bool]:
+        """The id of the search that ``search`` became, derived from ``request_id``, and whether it is new.
+
+        ``fingerprint`` stands for what the caller asked, before anything was filled in: a retry has the same one.
+
+        Raises:
+            UserError: a limit or parameter that no search can run with.
+            AlreadyExists: ``request_id`` stands for another search.
+        """
+        check(search)
+        search = replace(search, search_id=ids.derive("search", request_id))
+        envelope = self._envelope(search, search.search_id)
+        stored = {"fingerprint": fingerprint, "started": wire.to_json(envelope)}
+        before = await self._documents.create(REQUESTS, request_id, stored)
+        if before is not None:
+            if before["fingerprint"] != fingerprint:
+                raise AlreadyExists("stands for another search", where=f"client_request_id {request_id}")
+            envelope = wire.from_json(_object(before["started"]))
+        await self._ensure(envelope)
+        return search.search_id, before is None
+
+    async def cancel(self, search_id: str, reason: str) -> None:
+        """Ask a search to end now. One that has ended stays as it is."""
+        open_ = await self._documents.get(OPEN, search_id)
+        if open_ is None:
+            return
+        event = SearchCancelled(search_id=search_id, reason=reason, at_ns=self._clock.now_ns())
+        envelope = self._envelope(event, search_id)
+        await self._documents.put(OPEN, search_id, {**open_, "cancelled": wire.to_json(envelope)})
+        await self._publish(envelope)
+
+    async def repeat(self, search_id: str, *, begun: bool) -> None:
+        """Publish again what was wished of a search that has not ended: its start unless it has begun, its end."""
+        open_ = await self._documents.get(OPEN, search_id)
+        if open_ is None:
+            return
+        if not begun:
+            await self._publish(wire.from_json(_object(open_["started"])))
+        if "cancelled" in open_:
+            await self._publish(wire.from_json(_object(open_["cancelled"])))
+
+    async def open_searches(self) -> list[str]:
+        """Ids of the searches that have not ended."""
+        return [search_id async for search_id, _ in self._documents.scan(OPEN)]
+
+    async def ended(self, search_id: str) -> None:
+        """Forget the wishes of a search that has ended."""
+        await self._documents.delete(OPEN, search_id)
+
+    async def known(self, search_id: str) -> SearchStarted | None:
+        """The wish of a search that has not ended; None for any other."""
+        open_ = await self._documents.get(OPEN, search_id)
+        if open_ is None:
+            return None
+        event = wire.from_json(_object(open_["started"])).event
+        assert isinstance(event, SearchStarted)
+        return event
+
+    async def _ensure(self, envelope: Envelope) -> None:
+        search = envelope.event
+        assert isinstance(search, SearchStarted)
+        if await self._journalled(search.search_id):
+            return
+        await self._index.begin(search)
+        await self._documents.create(OPEN, search.search_id, {"started": wire.to_json(envelope)})
+        await self._publish(envelope)
+
+    async def _journalled(self, search_id: str) -> bool:
+        async for _ in self._journal.read(search_id):
+            return True
+        return False
+
+    def _envelope(self, event: SearchStarted | SearchCancelled, search_id: str) -> Envelope:
+        return envelopes.envelope(
+            event,
+            cause_id=search_id,
+            source=SUBMITTER,
+            clock=self._clock,
+            traceparent=tracing.current_traceparent(),
+        )
+
+    async def _publish(self, envelope: Envelope) -> None:
+        await self._bus.publish(envelopes.topic_of(envelope.event), wire.encode(envelope))
+
+
+def _object(value: object) -> dict[str, object]:
+    assert isinstance(value, dict)
+    return value
