@@ -14,6 +14,8 @@ REFRESH_S = 0.2
 """How far the answer may be behind the runtime. Probes come every few seconds."""
 OVERALL = ""
 """The name that the protocol gives to the server as a whole."""
+LIVENESS = "liveness"
+"""Not SERVING means: restart the process. Readiness, which the other names tell, also waits for dependencies."""
 
 SERVING, NOT_SERVING = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.NOT_SERVING
 
@@ -31,7 +33,8 @@ async def follow(servicer: Any, by_name: Mapping[str, Health], all_of: Sequence[
 
 
 async def tell(servicer: Any, by_name: Mapping[str, Health], all_of: Sequence[Health]) -> None:
-    """Set every answer once: each gRPC service by its name, and the server as a whole."""
+    """Set every answer once: each gRPC service by its name, the server as a whole, and whether to leave it alone."""
     for name, state in by_name.items():
         await servicer.set(name, SERVING if state.ready else NOT_SERVING)
     await servicer.set(OVERALL, SERVING if all(state.ready for state in all_of) else NOT_SERVING)
+    await servicer.set(LIVENESS, SERVING if all(state.live for state in all_of) else NOT_SERVING)
