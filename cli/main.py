@@ -21,6 +21,7 @@ COMMANDS = {
     "report": "Write the HTML report of a search again.",
     "chips": "List the chips and what each needs on this machine.",
     "knowledge": "Search, list and add documents; list skills.",
+    "serve": "Run one service, or all of them, in the foreground.",
 }
 """Name and summary, so that ``--help`` imports no command."""
 
