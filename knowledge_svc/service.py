@@ -17,7 +17,7 @@ from knowledge_svc.librarian import Librarian
 from knowledge_svc.own_documents import OwnDocuments
 from knowledge_svc.retrieve import rank_skills
 from knowledge_svc.settings import Settings
-from shared import envelopes, topics, wire
+from shared import envelopes, topics, tracing, wire
 from shared.adapters import open_store
 from shared.errors import UserError
 from shared.events import Envelope, SkillDistilled
@@ -96,7 +96,7 @@ class KnowledgeService:
                     source=SOURCE,
                     clock=self._ports.clock,
                     n=event.revision,
-                    traceparent=envelope.traceparent,
+                    traceparent=tracing.onward(envelope),
                 )
                 await self._ports.bus.publish(topics.SKILLS, wire.encode(wrapped))
             for event in changes:

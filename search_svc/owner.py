@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
-from search_svc import chain, replay
+from search_svc import chain, exported, replay
 from search_svc.decide import SOURCE, decide
 from search_svc.recompute import ECHOES
 from search_svc.settings import Settings
@@ -143,7 +143,9 @@ class Owner:
         tree, commands = self._decide(held.tree, envelope)
         packed = tuple(wire.pack(command) for command in commands)
         entry = chain.link(held.digest, held.length, envelope.id, wire.pack(envelope), packed)
-        await self._journal.append(held.search_id, entry)
+        with exported.appending(self._clock):
+            await self._journal.append(held.search_id, entry)
+        exported.recorded(envelope, commands)
         held.tree, held.digest = tree, entry.digest
         held.length += 1
         held.seen[envelope.id] = None
@@ -164,6 +166,7 @@ class Owner:
     async def _publish(self, commands: tuple[Envelope, ...]) -> None:
         for command in commands:
             await self._bus.publish(envelopes.topic_of(command.event), wire.encode(command))
+            exported.published(command)
 
     async def _hold(self, search_id: str) -> Held:
         held = self._held.get(search_id)

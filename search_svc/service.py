@@ -35,14 +35,15 @@ async def submit(ports: Ports, search: SearchStarted) -> Envelope:
         UserError: a limit or parameter that no search can run with.
     """
     check(search)
-    envelope = envelopes.envelope(
-        search,
-        cause_id=search.search_id,
-        source=SUBMITTER,
-        clock=ports.clock,
-        traceparent=tracing.current_traceparent(),
-    )
-    await ports.bus.publish(topics.FACTS, wire.encode(envelope))
+    with tracing.answering("submit", {}, search_id=search.search_id):
+        envelope = envelopes.envelope(
+            search,
+            cause_id=search.search_id,
+            source=SUBMITTER,
+            clock=ports.clock,
+            traceparent=tracing.current_traceparent(),
+        )
+        await ports.bus.publish(topics.FACTS, wire.encode(envelope))
     return envelope
 
 

@@ -128,14 +128,20 @@ STAGE_SECONDS = Histogram(
     buckets=SLOW_S,
 )
 QUEUE_DEPTH = Gauge("queue_depth", "Work in the shared queue of a chip, by state: waiting or claimed.", "chip", "state")
-WORKERS = Gauge("workers", "Workers of this process that serve a chip; 0 while they drain.", "chip")
-CLAIM_WAIT_SECONDS = Histogram(
-    "claim_wait_seconds", "How long a worker waited for work until it claimed some.", "chip", buckets=SLOW_S
+SLOTS = Gauge("evaluator_slots", "Evaluations that this process runs at the same time; 0 while it drains.", "chip")
+QUEUE_WAIT_SECONDS = Histogram(
+    "queue_wait_seconds",
+    "From the publication of an evaluation request to its claim by a worker, by the publisher's clock.",
+    *("chip",),
+    buckets=SLOW_S,
 )
-FENCED = Counter("fenced_results_total", "Results dropped because the claim behind them was no longer held.", "chip")
-REDELIVERIES = Counter("redeliveries_total", "Claims of work that an earlier claim had lost.", "chip")
-ABANDONED = Counter(
-    "abandoned_work_total", "Work answered INFRASTRUCTURE because it cost too many workers their claim.", "chip"
+BUSY_SECONDS = Counter("evaluator_busy_seconds_total", "Time slots were busy with evaluations; see slots.", "chip")
+POOL = Counter(
+    "pool_events_total",
+    "What happened to requests in a pool: taken_in, poison, added_again (the queue had lost it), forgotten (its "
+    "partition moved), redelivered (another worker had lost it), given_up (too many had), fenced (a late result was "
+    "dropped), given_back (unfinished at the end of the drain), overdue, stuck.",
+    *("chip", "event"),
 )
 
 # --- search -----------------------------------------------------------------------------------------------------------
@@ -143,6 +149,7 @@ ABANDONED = Counter(
 SEARCHES = Counter(
     "searches_total", "Searches by phase entered: started, forked, resumed, cancelled, finished.", "phase"
 )
+OUTCOMES = Counter("search_outcomes_total", "Searches that ended, by outcome.", "outcome")
 JOURNAL_SECONDS = Histogram("journal_append_seconds", "How long a journal append took, durable.", buckets=FAST_S)
 JOURNAL_CONFLICTS = Counter("journal_conflicts_total", "Appends refused because another owner was first.")
 REQUESTED = Counter("evaluations_requested_total", "Evaluation requests published, repetitions included.", "chip")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shared import envelopes, topics, wire
+from shared import envelopes, topics, tracing, wire
 from shared.bus import Bus
 from shared.clock import Clock
 from shared.errors import Poison
@@ -19,6 +19,7 @@ from shared.machine import processor
 from shared.ports import Ports
 from shared.runtime import Service, Servicer, Subscribe
 from shared.store import Documents
+from synthesizer_svc import exported
 from synthesizer_svc.expand import Expander, Fact
 from synthesizer_svc.generate import Generator
 from synthesizer_svc.model import Model, open_model
@@ -66,6 +67,8 @@ class Synthesizer:
         await self._documents.put(
             ANSWERED, request.expansion_id, {"envelopes": [wire.to_json(answer) for answer in answers]}
         )
+        for fact in facts:
+            exported.answered(fact)
         return answers
 
     def _wrap(self, cause: Envelope, fact: Fact) -> Envelope:
@@ -76,7 +79,7 @@ class Synthesizer:
             clock=self._clock,
             # The index, not the position among its type: it names the same candidate whatever the others became.
             n=getattr(fact, "index", 0),
-            traceparent=cause.traceparent,
+            traceparent=tracing.onward(cause),
         )
 
 

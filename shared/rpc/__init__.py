@@ -8,7 +8,8 @@
     auth        the server's check of them
     errors      the project's errors as rich statuses, and back
     limits      deadlines, and streams that move to another server on drain
-    handlers    how the three above wrap a servicer's method
+    telemetry   metrics, spans and log lines of every call
+    handlers    how the four above wrap a servicer's method
     health      standard health from the runtime's
     credentials TLS and mTLS
     server      serving: all servicers of a process

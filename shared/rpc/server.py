@@ -17,7 +17,7 @@ from grpc_reflection.v1alpha import reflection
 
 from shared.errors import UserError
 from shared.health import Health
-from shared.rpc import auth, credentials, errors, health, tokens
+from shared.rpc import auth, credentials, errors, health, telemetry, tokens
 from shared.rpc.handlers import Interceptor
 from shared.rpc.limits import Limits
 from shared.rpc.settings import ServerSettings, is_loopback
@@ -48,7 +48,7 @@ async def serving(
         UserError: the settings cannot be served with, or the address is taken.
     """
     limits = Limits(settings.deadline_max_s)
-    interceptors = _interceptors(settings, limits)
+    interceptors = [telemetry.interceptor(), *_interceptors(settings, limits)]
     secured = credentials.of_server(settings)
     server = grpc.aio.server(
         interceptors=interceptors, options=options(settings), maximum_concurrent_rpcs=settings.calls_max

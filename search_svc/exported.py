@@ -1,0 +1,54 @@
+"""What an owner tells about its searches, as metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from shared import metrics
+from shared.clock import SECOND_NS, Clock
+from shared.errors import Conflict
+from shared.events import (
+    Envelope,
+    EvaluationRequested,
+    SearchCancelled,
+    SearchFinished,
+    SearchForked,
+    SearchResumed,
+    SearchStarted,
+)
+
+_PHASES = {
+    SearchStarted: "started",
+    SearchForked: "forked",
+    SearchResumed: "resumed",
+    SearchCancelled: "cancelled",
+    SearchFinished: "finished",
+}
+
+
+@contextmanager
+def appending(clock: Clock) -> Iterator[None]:
+    """Times the journal append in the block, and counts one that another owner was faster with."""
+    began_ns = clock.monotonic_ns()
+    try:
+        yield
+    except Conflict:
+        metrics.JOURNAL_CONFLICTS.inc()
+        raise
+    metrics.JOURNAL_SECONDS.observe((clock.monotonic_ns() - began_ns) / SECOND_NS)
+
+
+def recorded(envelope: Envelope, commands: Iterable[Envelope]) -> None:
+    """Counts what one journal entry means for its search: once per entry, so once per search and phase."""
+    for event in (envelope.event, *(command.event for command in commands)):
+        if phase := _PHASES.get(type(event)):
+            metrics.SEARCHES.inc(phase)
+        if isinstance(event, SearchFinished):
+            metrics.OUTCOMES.inc(event.outcome)
+
+
+def published(command: Envelope) -> None:
+    """Counts what workers are asked for, every time it is asked."""
+    if isinstance(command.event, EvaluationRequested):
+        metrics.REQUESTED.inc(command.event.chip)
