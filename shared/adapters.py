@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,6 +17,7 @@ from shared.errors import UserError
 from shared.store import Store
 
 _EXTRAS = {"kafka": "kafka", "mongodb": "mongo", "mongodb+srv": "mongo", "redis": "redis", "rediss": "redis"}
+_DRIVERS = {"aiokafka", "bson", "motor", "pymongo", "redis"}
 
 
 def open_bus(url: str) -> Bus:
@@ -28,7 +31,7 @@ def open_bus(url: str) -> Bus:
 
 
 def open_store(url: str) -> Store:
-    """``memory:`` or ``sqlite:PATH``, the path relative to the working directory. Raises ``UserError`` otherwise."""
+    """``memory:``, ``sqlite:PATH`` relative to the working directory, or ``mongodb://…``; otherwise ``UserError``."""
     scheme, rest = _split(url)
     if scheme == "memory":
         from shared.store.memory import MemoryStore
@@ -40,7 +43,12 @@ def open_store(url: str) -> Store:
         from shared.store.sqlite import SqliteStore
 
         return SqliteStore(Path(rest.removeprefix("//")))
-    raise _unsupported("STORE_URL", url, ("memory:", "sqlite:PATH"), ("mongodb", "mongodb+srv"))
+    if scheme in ("mongodb", "mongodb+srv"):
+        with _driver("STORE_URL", url):
+            from shared.store.mongo import MongoStore
+
+        return MongoStore(url)
+    raise _unsupported("STORE_URL", url, ("memory:", "sqlite:PATH", "mongodb://…"), ())
 
 
 def open_cache(url: str, clock: Clock) -> CacheBackend:
@@ -51,6 +59,21 @@ def open_cache(url: str, clock: Clock) -> CacheBackend:
 
         return MemoryCacheBackend(clock)
     raise _unsupported("CACHE_URL", url, ("memory:",), ("redis", "rediss"))
+
+
+@contextmanager
+def _driver(variable: str, url: str) -> Iterator[None]:
+    """Around the import of an adapter: says which extra brings the driver when it is not installed."""
+    scheme, _ = _split(url)
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _DRIVERS:
+            raise
+        hint = f"pip install 'kernelevolve[{_EXTRAS[scheme]}]'"
+        raise UserError(
+            f"its driver {error.name} is not installed", where=f"{variable}={redacted(url)}", hint=hint
+        ) from error
 
 
 def redacted(url: str) -> str:

@@ -39,9 +39,9 @@ ABSENT = "is not part of this version"
             f"the kafka:// adapter (extra `kafka`) {ABSENT} (use memory:)",
         ),
         (
-            lambda: adapters.open_store("mongodb://db/ke"),
-            "STORE_URL=mongodb://db/ke",
-            f"the mongodb:// adapter (extra `mongo`) {ABSENT} (use memory: or sqlite:PATH)",
+            lambda: adapters.open_store("pigeon:"),
+            "STORE_URL=pigeon:",
+            "no adapter for scheme 'pigeon' (use memory: or sqlite:PATH or mongodb://…)",
         ),
         (
             lambda: adapters.open_cache("redis://:pw@host/0", ManualClock()),
@@ -56,6 +56,13 @@ def test_a_url_that_cannot_be_opened_is_one_line_with_the_way_out(open_it: objec
     with pytest.raises(UserError) as caught:
         open_it()
     assert str(caught.value) == f"{where}: {what}"
+
+
+def test_a_driver_that_is_not_installed_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "motor.motor_asyncio", None)
+    monkeypatch.delitem(sys.modules, "shared.store.mongo", raising=False)
+    with pytest.raises(UserError, match=r"its driver motor.* is not installed \(pip install 'kernelevolve\[mongo\]'\)"):
+        adapters.open_store("mongodb://db/ke")
 
 
 @on_loop
