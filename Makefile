@@ -8,8 +8,14 @@ STAMP := $(VENV)/.installed
 OPERATOR ?= examples/operators/gelu_bias_residual.py
 RUN ?= runs/latest
 EVALUATIONS ?= 40
+CHIP ?= cpu-x86_64
+CHIPS ?= $(CHIP)
+WORKERS ?= 2
+DATA ?= keep
+NAME ?= *
+CLUSTER := $(BIN)/python -m deploy.local
 
-.PHONY: help setup protos lint test test-all run replay bench golden clean
+.PHONY: help setup protos lint test test-all run replay bench golden clean up down status logs
 
 help: ## list targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -46,6 +52,18 @@ run: $(STAMP) ## search for a faster kernel of OPERATOR on this machine's CPU
 
 replay: $(STAMP) ## verify that RUN replays to the same decisions
 	$(BIN)/kernelevolve replay $(RUN)
+
+up: $(STAMP) ## local cluster: broker, MongoDB, Redis, services, WORKERS evaluators for each of CHIPS; no Docker
+	@$(CLUSTER) up --chips '$(CHIPS)' --workers $(WORKERS)
+
+down: $(STAMP) ## stop the local cluster; DATA=drop forgets its searches
+	@$(CLUSTER) down --data $(DATA)
+
+status: $(STAMP) ## the local cluster's processes
+	@$(CLUSTER) status
+
+logs: $(STAMP) ## follow the local cluster's logs, or that of NAME
+	@tail -n 20 -F .cluster/logs/$(NAME).log
 
 bench: $(STAMP) ## every example operator against eager and torch.compile; writes docs/results/
 	$(BIN)/python tests/bench/operators.py --evaluations 40
