@@ -67,9 +67,9 @@ def assemble(ports: Ports, settings: Settings) -> Replica:
     )
 
 
-def build(ports: Ports, settings: Settings) -> Service:
-    """The service over open ports."""
-    replica = assemble(ports, settings)
+def build(ports: Ports, settings: Settings, parts: Replica | None = None) -> Service:
+    """The service over open ports; ``parts`` stand in for those it would make."""
+    replica = parts or assemble(ports, settings)
     facts = Subscribe(topic=topics.FACTS, group=GROUP, handler=replica.on_fact, members=settings.members)
     capacity = Subscribe(topic=topics.CAPACITY, group=CAPACITY_GROUP, handler=replica.pools.on_announcement)
     api = grpc_api.SearchServicer(ports, replica.submissions, replica.index, replica.pools, settings)

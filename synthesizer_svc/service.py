@@ -55,11 +55,7 @@ class Synthesizer:
 
     async def _recall(self, request: ExpansionRequested) -> tuple[Envelope, ...]:
         stored = await self._documents.get(ANSWERED, request.expansion_id)
-        if stored is None:
-            return ()
-        answers = stored["envelopes"]
-        assert isinstance(answers, list)
-        return tuple(wire.from_json(answer) for answer in answers)
+        return () if stored is None else _envelopes(stored)
 
     async def _write(self, cause: Envelope, request: ExpansionRequested) -> tuple[Envelope, ...]:
         facts = await self._expander.expand(request)
@@ -81,6 +77,12 @@ class Synthesizer:
             n=getattr(fact, "index", 0),
             traceparent=tracing.onward(cause),
         )
+
+
+def _envelopes(stored: Mapping[str, object]) -> tuple[Envelope, ...]:
+    answers = stored["envelopes"]
+    assert isinstance(answers, list)
+    return tuple(wire.from_json(answer) for answer in answers)
 
 
 def build(
