@@ -68,19 +68,21 @@ PASSING = frozenset(
 async def initiate_replica_set(host: str, port: int, name: str = REPLICA_SET) -> None:
     """Make the server the one member of replica set ``name`` and wait until it is its primary.
 
-    Does nothing when that has been done. The client used here is closed: one that saw the server before the set was
-    initiated may keep failing with "Sessions are not supported by this MongoDB deployment".
+    What it holds stays when that has been done before, also under another port. The client used here is closed: one
+    that saw the server before the set was initiated may keep failing with "Sessions are not supported by this MongoDB
+    deployment".
     """
     client: AsyncIOMotorClient[Record] = AsyncIOMotorClient(
         host=host, port=port, directConnection=True, serverSelectionTimeoutMS=30_000
     )
     try:
-        member = {"_id": 0, "host": f"{host}:{port}"}
+        member: Record = {"_id": 0, "host": f"{host}:{port}"}
         try:
             await client.admin.command("replSetInitiate", {"_id": name, "members": [member]})
         except errors.OperationFailure as error:
             if error.code != ALREADY_INITIALIZED:
                 raise
+            await _move_replica_set(client, member["host"])
 
         async def is_primary() -> bool:
             return bool((await client.admin.command("hello")).get("isWritablePrimary"))
@@ -88,6 +90,15 @@ async def initiate_replica_set(host: str, port: int, name: str = REPLICA_SET) ->
         await AsyncRetrying(retry=retry_if_result(lambda found: not found), wait=wait_fixed(0.02))(is_primary)
     finally:
         client.close()
+
+
+async def _move_replica_set(client: AsyncIOMotorClient[Record], host: str) -> None:
+    """Tell the one member of a set where it is now: a server that is not in its own list of members serves nobody."""
+    config = (await client.admin.command("replSetGetConfig"))["config"]
+    if config["members"][0]["host"] != host:
+        config["members"][0]["host"] = host
+        config["version"] += 1
+        await client.admin.command("replSetReconfig", config, force=True)
 
 
 class _Database:
