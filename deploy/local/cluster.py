@@ -10,7 +10,6 @@ Example:
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import time
@@ -20,16 +19,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 from filelock import FileLock, Timeout
 
 from deploy.local import probes, remains, starting, state, stopping, supervision
 from deploy.local.errors import ClusterError
 from deploy.local.layout import Layout
-from deploy.local.state import State
+from deploy.local.state import Member, State
 from deploy.local.supervision import Keeper
 from shared.errors import UserError
 
 Tell = Callable[[str], None]
+
+
+NOBODY = 1 << 30
+"""No process has this id: the kernel's largest is 2^22."""
 
 
 def silent(_line: str) -> None:
@@ -107,21 +111,7 @@ class Cluster:
         rows = _keeper(found).info()
         starts = supervision.starts(self.folder / state.LOGS / supervision.LOG)
         ready = probes.ready(found.members)
-        return tuple(
-            Status(
-                name=member.name,
-                state=rows[member.name]["statename"],
-                pid=rows[member.name]["pid"],
-                uptime_s=float(rows[member.name]["now"] - rows[member.name]["start"])
-                if rows[member.name]["pid"]
-                else 0.0,
-                ports=member.ports,
-                ready=member.name in ready,
-                restarts=max(0, starts.get(member.name, 0) - 1),
-                log=member.log,
-            )
-            for member in found.members
-        )
+        return tuple(_status(member, rows[member.name], starts, member.name in ready) for member in found.members)
 
     def wait_until_ready(self, names: Iterable[str] | None = None, within_s: float = starting.READY_S) -> None:
         """Until the processes (default all) answer, however often they are started again meanwhile.
@@ -142,14 +132,19 @@ class Cluster:
     def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> int:
         """Send a signal to one process, whose id is returned; when it ends it is started again.
 
+        After SIGKILL it has ended when this returns.
+
         Raises:
             UserError: no such process, or it does not run now.
         """
-        pid = int(self._row(name)["pid"])
-        if pid == 0:
-            raise UserError("does not run now", where=name)
-        os.kill(pid, number)
-        return pid
+        try:
+            process = psutil.Process(int(self._row(name)["pid"]) or NOBODY)
+            process.send_signal(number)
+            if number is signal.SIGKILL:
+                process.wait()
+        except psutil.NoSuchProcess as error:
+            raise UserError("does not run now", where=name) from error
+        return process.pid
 
     def stop(self, name: str) -> None:
         """Stop one process as ``down`` would, and leave it so. Raises ``UserError`` when there is no such process."""
@@ -193,3 +188,17 @@ class Cluster:
 
 def _keeper(found: State) -> Keeper:
     return Keeper(found.socket, found.groups)
+
+
+def _status(member: Member, row: Mapping[str, Any], starts: Mapping[str, int], ready: bool) -> Status:
+    pid = int(row["pid"])
+    return Status(
+        name=member.name,
+        state="RUNNING" if ready else row["statename"],
+        pid=pid,
+        uptime_s=float(row["now"] - row["start"]) if pid else 0.0,
+        ports=member.ports,
+        ready=ready,
+        restarts=max(0, starts.get(member.name, 0) - 1),
+        log=member.log,
+    )

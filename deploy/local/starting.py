@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from deploy.local import layout, probes, state, supervision
+from deploy.local import layout, pools, probes, state, supervision
 from deploy.local.errors import ClusterError
 from deploy.local.layout import Group, Layout, Process
 from deploy.local.ports import free_ports
@@ -48,18 +48,19 @@ def start(folder: Path, wanted: Layout, tell: Callable[[str], None]) -> State:
     processes = layout.processes(wanted, folder, free_ports(wanted.port_count))
     found = _write(folder, wanted, processes)
     supervision.start(folder / "supervisord.conf", _environment(folder, wanted))
-    keeper = Keeper(found.socket, found.groups)
     began = time.monotonic()
-    deadline = began + READY_S + READY_PER_PROCESS_S * len(processes)
-    for group in Group:
-        members = [member for member in found.members if member.group == group]
-        for member in members:
-            keeper.start(member.name)
-        _await(keeper, members, deadline, lambda what: tell(f"{what:<28} {time.monotonic() - began:5.1f} s"))
-        if group is Group.SERVERS:
-            from shared.store.mongo import initiate_replica_set
+    within = _Within(began + READY_S + READY_PER_PROCESS_S * len(processes))
+    keeper = Keeper(found.socket, found.groups)
 
-            asyncio.run(initiate_replica_set(HOST, found.member("mongo").ports["mongo"]))
+    def ready(what: str) -> None:
+        tell(f"{what:<28} {time.monotonic() - began:5.1f} s")
+
+    _start_group(Group.SERVERS, keeper, found, within, ready)
+    _found_replica_set(found)
+    _start_group(Group.SERVICES, keeper, found, within, ready)
+    _await_pools(wanted, found, within)
+    for chip in wanted.chips:
+        ready(f"pool {chip}")
     return found
 
 
@@ -98,21 +99,50 @@ def _state(wanted: Layout, processes: Sequence[Process], logs: Path, socket: Pat
     )
 
 
-def _await(keeper: Keeper, members: Sequence[Member], deadline: float, tell: Callable[[str], None]) -> None:
-    waiting = {member.name: member for member in members}
-    while waiting:
+class _Within:
+    """A limit to wait by."""
+
+    def __init__(self, deadline: float) -> None:
+        self._deadline = deadline
+
+    def pause(self, late: Callable[[], str]) -> None:
+        """Raises ``ClusterError`` with the text of ``late`` when the time is up."""
+        if time.monotonic() > self._deadline:
+            raise ClusterError(late())
+        time.sleep(POLL_S)
+
+
+def _start_group(group: Group, keeper: Keeper, found: State, within: _Within, ready: Callable[[str], None]) -> None:
+    """Start its members and wait until each answers. What they need is there, so that one that ends has failed."""
+    waiting = {member.name: member for member in found.members if member.group == group}
+    for name in waiting:
+        keeper.start(name)
+    while True:
         for name in sorted(probes.ready(waiting.values())):
             del waiting[name]
-            tell(name)
+            ready(name)
+        if not waiting:
+            return
         rows = keeper.info()
-        for member in waiting.values():
-            if rows[member.name]["statename"] in FAILED:
-                raise ClusterError(f"{member.name} ended: {rows[member.name]['spawnerr']}{_tail(member)}")
-        if waiting and time.monotonic() > deadline:
-            raise ClusterError(
-                "\n".join(f"{member.name} was not ready in time{_tail(member)}" for member in waiting.values())
-            )
-        time.sleep(POLL_S)
+        for name, member in waiting.items():
+            if rows[name]["statename"] in FAILED:
+                raise ClusterError(f"{name} ended: {rows[name]['spawnerr'] or 'see its log'}{_tail(member)}")
+        within.pause(lambda: "\n".join(f"{name} is not ready yet{_tail(member)}" for name, member in waiting.items()))
+
+
+def _found_replica_set(found: State) -> None:
+    from shared.store.mongo import initiate_replica_set
+
+    asyncio.run(initiate_replica_set(HOST, found.member("mongo").ports["mongo"]))
+
+
+def _await_pools(wanted: Layout, found: State, within: _Within) -> None:
+    while True:
+        counts = asyncio.run(pools.announced(found.bus_url))
+        missing = [chip for chip in wanted.chips if counts.get(chip, 0) < wanted.workers]
+        if not missing:
+            return
+        within.pause(lambda: f"workers have not announced themselves for {', '.join(missing)}: {counts}")
 
 
 def _tail(member: Member) -> str:
