@@ -2,23 +2,51 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from shared import runtime
 from shared.errors import UserError
+from shared.ports import Ports
 from synthesizer_svc import service, settings
 from synthesizer_svc.no_knowledge import NoKnowledge
+
+if TYPE_CHECKING:
+    from synthesizer_svc.remote_knowledge import RemoteKnowledge
+
+log = logging.getLogger(__name__)
 
 
 def main() -> int:
     """Run until stopped; returns the exit code."""
     try:
         chosen = settings.from_env(os.environ)
+        remote = _remote(chosen.knowledge_url) if chosen.knowledge_url else None
     except UserError as error:
         print(error, file=sys.stderr)
         return runtime.EXIT_USER_ERROR
-    return runtime.main(lambda ports: [service.build(ports, chosen, NoKnowledge())])
+
+    def build(ports: Ports) -> Sequence[runtime.Service]:
+        if remote is None:
+            log.warning("KNOWLEDGE_URL is not set: kernels are written without documents and skills")
+            return (service.build(ports, chosen, NoKnowledge()),)
+        log.info("documents and skills come from %s", chosen.knowledge_url)
+        return (replace(service.build(ports, chosen, remote), close=remote.close),)
+
+    return runtime.main(build)
+
+
+def _remote(url: str) -> RemoteKnowledge:
+    try:
+        from synthesizer_svc.remote_knowledge import RemoteKnowledge, client_settings
+    except ImportError as error:
+        hint = "pip install 'kernelevolve[grpc]'"
+        raise UserError(f"needs the extra `grpc`: {error}", where="KNOWLEDGE_URL", hint=hint) from error
+    return RemoteKnowledge(client_settings(url, os.environ))
 
 
 if __name__ == "__main__":

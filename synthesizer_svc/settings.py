@@ -61,6 +61,8 @@ class Limits:
 class Settings:
     model: ModelSettings = field(default_factory=ModelSettings)
     limits: Limits = field(default_factory=Limits)
+    knowledge_url: str = ""
+    """``KNOWLEDGE_URL``, ``grpc://host:port``: where a synthesizer of its own asks; empty: it writes without."""
 
 
 def from_env(environment: Mapping[str, str]) -> Settings:
@@ -72,4 +74,5 @@ def from_env(environment: Mapping[str, str]) -> Settings:
     return Settings(
         model=settings.from_env(ModelSettings, environment, "MODEL_"),
         limits=settings.from_env(Limits, environment, "SYNTHESIZER_"),
+        knowledge_url=environment.get("KNOWLEDGE_URL", "").strip(),
     )
