@@ -49,16 +49,16 @@ def start(folder: Path, wanted: Layout, tell: Callable[[str], None]) -> State:
     found = _write(folder, wanted, processes)
     supervision.start(folder / "supervisord.conf", _environment(folder, wanted))
     began = time.monotonic()
-    within = _Within(began + READY_S + READY_PER_PROCESS_S * len(processes))
+    deadline = began + READY_S + READY_PER_PROCESS_S * len(processes)
     keeper = Keeper(found.socket, found.groups)
 
     def ready(what: str) -> None:
         tell(f"{what:<28} {time.monotonic() - began:5.1f} s")
 
-    _start_group(Group.SERVERS, keeper, found, within, ready)
+    _start_group(Group.SERVERS, keeper, found, deadline, ready)
     _found_replica_set(found)
-    _start_group(Group.SERVICES, keeper, found, within, ready)
-    _await_pools(wanted, found, within)
+    _start_group(Group.SERVICES, keeper, found, deadline, ready)
+    _await_pools(wanted, found, deadline)
     for chip in wanted.chips:
         ready(f"pool {chip}")
     return found
@@ -99,20 +99,7 @@ def _state(wanted: Layout, processes: Sequence[Process], logs: Path, socket: Pat
     )
 
 
-class _Within:
-    """A limit to wait by."""
-
-    def __init__(self, deadline: float) -> None:
-        self._deadline = deadline
-
-    def pause(self, late: Callable[[], str]) -> None:
-        """Raises ``ClusterError`` with the text of ``late`` when the time is up."""
-        if time.monotonic() > self._deadline:
-            raise ClusterError(late())
-        time.sleep(POLL_S)
-
-
-def _start_group(group: Group, keeper: Keeper, found: State, within: _Within, ready: Callable[[str], None]) -> None:
+def _start_group(group: Group, keeper: Keeper, found: State, deadline: float, ready: Callable[[str], None]) -> None:
     """Start its members and wait until each answers. What they need is there, so that one that ends has failed."""
     waiting = {member.name: member for member in found.members if member.group == group}
     for name in waiting:
@@ -127,7 +114,9 @@ def _start_group(group: Group, keeper: Keeper, found: State, within: _Within, re
         for name, member in waiting.items():
             if rows[name]["statename"] in FAILED:
                 raise ClusterError(f"{name} ended: {rows[name]['spawnerr'] or 'see its log'}{_tail(member)}")
-        within.pause(lambda: "\n".join(f"{name} is not ready yet{_tail(member)}" for name, member in waiting.items()))
+        if time.monotonic() > deadline:
+            raise ClusterError("\n".join(f"{name} is not ready yet{_tail(member)}" for name, member in waiting.items()))
+        time.sleep(POLL_S)
 
 
 def _found_replica_set(found: State) -> None:
@@ -136,13 +125,17 @@ def _found_replica_set(found: State) -> None:
     asyncio.run(initiate_replica_set(HOST, found.member("mongo").ports["mongo"]))
 
 
-def _await_pools(wanted: Layout, found: State, within: _Within) -> None:
+def _await_pools(wanted: Layout, found: State, deadline: float) -> None:
     while True:
         counts = asyncio.run(pools.announced(found.bus_url))
         missing = [chip for chip in wanted.chips if counts.get(chip, 0) < wanted.workers]
         if not missing:
             return
-        within.pause(lambda: f"workers have not announced themselves for {', '.join(missing)}: {counts}")
+        if time.monotonic() > deadline:
+            raise ClusterError(
+                f"of {wanted.workers} workers for each of {', '.join(missing)} these are there: {counts}"
+            )
+        time.sleep(POLL_S)
 
 
 def _tail(member: Member) -> str:
