@@ -12,8 +12,8 @@ import click
 
 from cli import history
 from cli.announce import announce
-from cli.commands.optimize import entries as parse_entries
 from cli.interruptible import see_through
+from cli.options import entries as parse_entries
 from search_svc import replay
 from search_svc.policies import REGISTRY
 from shared.errors import UserError
