@@ -109,7 +109,7 @@ class Cluster:
         if found is None:
             return ()
         rows = _keeper(found).info()
-        starts = supervision.starts(self.folder / state.LOGS / supervision.LOG)
+        starts = supervision.starts(self.folder / state.LOGS)
         ready = probes.ready(found.members)
         return tuple(_status(member, rows[member.name], starts, member.name in ready) for member in found.members)
 

@@ -112,7 +112,7 @@ def _start_group(group: Group, keeper: Keeper, found: State, deadline: float, re
             return
         rows = keeper.info()
         for name, member in waiting.items():
-            if rows[name]["statename"] in FAILED:
+            if rows[name]["statename"] in FAILED or supervision.starts(Path(member.log).parent).get(name, 0) > 1:
                 raise ClusterError(f"{name} ended: {rows[name]['spawnerr'] or 'see its log'}{_tail(member)}")
         if time.monotonic() > deadline:
             raise ClusterError("\n".join(f"{name} is not ready yet{_tail(member)}" for name, member in waiting.items()))

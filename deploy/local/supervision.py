@@ -176,9 +176,10 @@ class Keeper:
             yield it.supervisor
 
 
-def starts(log: Path) -> dict[str, int]:
+def starts(logs: Path) -> dict[str, int]:
     """How often each process was started, by supervisord's own log."""
     counts: dict[str, int] = {}
+    log = logs / LOG
     if log.exists():
         for name in re.findall(r"spawned: '([^']+)' with pid", log.read_text(encoding="utf-8", errors="replace")):
             counts[name] = counts.get(name, 0) + 1
