@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,20 +15,37 @@ from shared.bus import Bus
 from shared.cache import CacheBackend
 from shared.clock import Clock
 from shared.errors import UserError
+from shared.settings import from_env
 from shared.store import Store
 
-_EXTRAS = {"kafka": "kafka", "mongodb": "mongo", "mongodb+srv": "mongo", "redis": "redis", "rediss": "redis"}
+_EXTRAS = {
+    "kafka": "kafka",
+    "kafkas": "kafka",
+    "mongodb": "mongo",
+    "mongodb+srv": "mongo",
+    "redis": "redis",
+    "rediss": "redis",
+}
 _DRIVERS = {"aiokafka", "bson", "motor", "pymongo", "redis"}
 
 
-def open_bus(url: str) -> Bus:
-    """``memory:`` → a bus of this process. Raises ``UserError`` for anything else."""
+def open_bus(url: str, environment: Mapping[str, str] = os.environ) -> Bus:
+    """``memory:`` (a bus of this process), ``kafka://…``, or ``kafkas://…`` over TLS; otherwise ``UserError``.
+
+    ``KAFKA_*`` in ``environment`` are the adapter's limits: ``shared.bus.kafka_settings``.
+    """
     scheme, _ = _split(url)
     if scheme == "memory":
         from shared.bus.memory import MemoryBus
 
         return MemoryBus()
-    raise _unsupported("BUS_URL", url, ("memory:",), ("kafka",))
+    if scheme in ("kafka", "kafkas"):
+        with _driver("BUS_URL", url):
+            from shared.bus.kafka import KafkaBus
+        from shared.bus.kafka_settings import KafkaSettings, parse
+
+        return KafkaBus(parse(url), from_env(KafkaSettings, environment, "KAFKA_"))
+    raise _unsupported("BUS_URL", url, ("memory:", "kafka://…"), ())
 
 
 def open_store(url: str) -> Store:
