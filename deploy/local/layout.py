@@ -21,9 +21,6 @@ TUNED = {
     "KAFKA_FETCH_MAX_WAIT_MS": "50",
     "KAFKA_SESSION_TIMEOUT_MS": "3000",
     "KAFKA_HEARTBEAT_INTERVAL_MS": "500",
-    # What is learnt belongs to the cluster's own store, not to the user's home.
-    "SKILLS_URL": "run:",
-    "PYTHONUNBUFFERED": "1",
 }
 """Defaults that suit this cluster; the environment of whoever starts it wins."""
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from deploy.local import layout, pools, probes, state, supervision
+from deploy.local import layout, pools, probes, scrape, state, supervision
 from deploy.local.errors import ClusterError
 from deploy.local.layout import Group, Layout, Process
 from deploy.local.ports import free_ports
@@ -80,6 +80,7 @@ def _write(folder: Path, wanted: Layout, processes: Sequence[Process]) -> State:
     (folder / "supervisord.conf").write_text(text, encoding="utf-8")
     found = _state(wanted, processes, logs, socket)
     state.write(folder, found)
+    scrape.write(folder, found)
     return found
 
 

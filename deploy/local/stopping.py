@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from deploy.local import remains, state
+from deploy.local import remains, scrape, state
 from deploy.local.errors import ClusterError
 from deploy.local.layout import Group
 from deploy.local.ports import is_free
@@ -41,6 +41,7 @@ def stop(folder: Path, tell: Callable[[str], None]) -> None:
     if found is not None and Path(found.socket).parent != folder:
         shutil.rmtree(Path(found.socket).parent, ignore_errors=True)
     state.forget(folder)
+    scrape.forget(folder)
 
 
 def _in_order(keeper: Keeper, found: State, tell: Callable[[str], None]) -> None:

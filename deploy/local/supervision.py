@@ -21,8 +21,8 @@ from shared.errors import UserError
 
 SOCKET_PATH_MAX = 100
 """The kernel takes 107 bytes, and supervisord binds a longer name first: with its process id appended."""
-STOP_S = {Group.SERVICES: 40, Group.SERVERS: 20}
-"""From SIGTERM to SIGKILL: more than a service's drain takes."""
+STOP_S = {Group.SERVICES: 60, Group.SERVERS: 20}
+"""From SIGTERM to SIGKILL: more than a service's drain takes (10 s for gRPC calls, then 30 s for work in progress)."""
 STEADY_S = 3
 """A process that ends sooner is started again after a pause that grows by a second each time."""
 RETRIES = 1_000_000
