@@ -32,13 +32,14 @@ protos: $(STAMP) ## regenerate protobuf code (a test fails when it is stale)
 	$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. $$(find protos -name '*.proto' | sort)
 	$(BIN)/python -m grpc_tools.protoc -I . --grpc_python_out=. $$(find protos -name '*_service.proto' | sort)
 
-lint: $(STAMP) ## ruff, mypy, import rules, protobuf rules (released.binpb is the contract not to break)
+lint: $(STAMP) ## ruff, mypy, import rules, protobuf rules (released.binpb is the contract not to break), deployment files
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/buf lint
 	$(BIN)/buf breaking --against protos/released.binpb
+	$(BIN)/python -m deploy.validation
 
 test: $(STAMP) ## all tests but the slow ones: no broker, no GPU, under ten minutes on two cores
 	$(BIN)/python -m pytest -q -m 'not slow and not gpu and not serial' -n 2 --dist loadfile
