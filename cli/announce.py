@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from cli.session import Finished
+    from cli.conclusion import Finished
 
 EXIT_CODES = {"improved": 0, "no_improvement": 0, "cancelled": 1, "failed": 1}
 """No kernel beating the baseline is a valid, well-reported result; only a search that could not be done fails."""
@@ -39,11 +39,15 @@ def lines(finished: Finished) -> list[str]:
         text.append(f"trust     {best['trust']}")
         if best["sol_fraction"] is not None:
             text.append(f"roofline  {100 * best['sol_fraction']:.0f} % of the speed of light")
-        text.append(f"artefact  {best['artefact']}")
+        if best["artefact"]:
+            text.append(f"artefact  {best['artefact']}")
     elif result["outcome"] == "no_improvement":
         text.append(
             "No kernel beat the baseline: every gain seen vanished when it was measured again, or there was none."
         )
     text.append(f"tried     {result['evaluations']} evaluations: {statuses}")
-    text.append(f"run       {result['run_dir']} (report.html, search.kelog)")
+    if result["run_dir"]:
+        text.append(f"run       {result['run_dir']} (report.html, search.kelog)")
+    else:
+        text.append(f"kept      by the server; `kernelevolve watch {result['search_id']} --out DIR` writes it here")
     return text

@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from cli import history, rundir, session
+from cli.conclusion import Finished
 from cli.live import LiveView
 from cli.requirements import require_chip
 from deploy.embedded import embedded
@@ -59,7 +60,7 @@ def prepare(
     )
 
 
-async def fork(past: history.Past, plan: Fork, *, begin_ns: int) -> session.Finished:
+async def fork(past: history.Past, plan: Fork, *, begin_ns: int) -> Finished:
     """Continue ``past`` as ``plan`` says, in a run directory of its own."""
     started = past.started
     title = f"{plan.spec.ref.name} on {started.chip}: {plan.policy} from entry {plan.at_seq} of {past.search_id}"

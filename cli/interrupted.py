@@ -14,3 +14,15 @@ class Interrupted(Exception):
     def __init__(self, path: Path, number: signal.Signals) -> None:
         self.exit_code = EXIT_SIGNALLED + number
         super().__init__(f"interrupted; `kernelevolve resume {path}` goes on from here")
+
+
+class Detached(Interrupted):
+    """Watching a search on a server was stopped by signal ``number``; the search goes on."""
+
+    def __init__(self, search_id: str, number: signal.Signals) -> None:
+        Exception.__init__(
+            self,
+            f"no longer watching; the search goes on: `kernelevolve watch {search_id}` follows it again, "
+            f"`kernelevolve cancel {search_id}` ends it",
+        )
+        self.exit_code = EXIT_SIGNALLED + number

@@ -21,7 +21,13 @@ COMMANDS = {
     "report": "Write the HTML report of a search again.",
     "chips": "List the chips and what each needs on this machine.",
     "knowledge": "Search, list and add documents; list skills.",
+    "submit": "Start a search on a server.",
+    "list": "List the searches on a server.",
+    "get": "Tell how a search on a server stands.",
+    "watch": "Follow a search on a server to its end.",
+    "cancel": "End a search on a server.",
     "serve": "Run one service, or all of them, in the foreground.",
+    "token": "Make bearer tokens for a server.",
 }
 """Name and summary, so that ``--help`` imports no command."""
 
@@ -60,9 +66,9 @@ def cli() -> None:
     Exit codes:
       0    done; "no kernel beats the baseline" is a result too
       1    failed; of `evaluate`: the kernel did not pass
-      2    bad input: one line on stderr says what, where and how to mend it
+      2    bad input, or a call that a server refused: one line on stderr says what, where and how to mend it
       3    a replay differs from its log
-      130  interrupted (143: terminated); `kernelevolve resume` goes on
+      130  interrupted (143: terminated); `kernelevolve resume` goes on, a search on a server never stopped
     """
 
 

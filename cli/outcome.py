@@ -13,8 +13,9 @@ NS_PER_S = 1_000_000_000
 NS_PER_US = 1_000
 
 
-def final_object(tree: Tree, *, run_dir: Path, artefact: Path | None, total_ns: int) -> dict[str, Any]:
-    """Outcome, winner and where the time went. ``best`` is null unless a winner was announced.
+def final_object(tree: Tree, *, run_dir: Path | None, artefact: Path | None, total_ns: int) -> dict[str, Any]:
+    """Outcome, winner and where the time went. ``best`` is null unless a winner was announced; ``run_dir`` is null when
+    nothing was written here.
 
     ``seconds.framework`` is what this project's own code took: the evaluator's time outside building, checking, timing
     and profiling, and the synthesizer's time without a model.
@@ -42,7 +43,7 @@ def final_object(tree: Tree, *, run_dir: Path, artefact: Path | None, total_ns: 
             "framework": seconds(stages.framework_ns + synthesis_ns),
         },
         "environment": environment(winner),
-        "run_dir": str(run_dir),
+        "run_dir": str(run_dir) if run_dir else None,
     }
 
 

@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from cli import artefact, history, outcome, rundir
+from cli import conclusion, history, rundir
+from cli.conclusion import Finished
 from cli.live import LiveView
-from cli.report import render, verdict_times
 from cli.rundir import RunDirectory
 from deploy.embedded import Embedded, embedded
 from search_svc import service as search_service
-from search_svc.projection import winner
-from search_svc.tree import Tree
 from shared import operators
 from shared.errors import OperatorError, UserError
 from shared.events import SearchStarted
 from shared.operators import OperatorSpec
 from shared.store import Store
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
-    """What a session ends with: the final object and where its pieces are."""
-
-    tree: Tree
-    result: dict[str, Any]
-    artefact: Path | None
 
 
 async def search(
@@ -67,15 +53,7 @@ async def follow(system: Embedded, search_id: str, view: LiveView) -> None:
 async def conclude(run: RunDirectory, spec: OperatorSpec, *, begin_ns: int) -> Finished:
     """Write what a finished search leaves: log, artefact, report and result."""
     past = await history.load(run)
-    tree = past.tree
-    history.export(run.log, past)
-    best = winner(tree)
-    shipped = artefact.export_winner(run.kernel, spec, best, past.blobs, tree.search) if best else None
-    total_ns = time.monotonic_ns() - begin_ns
-    result = outcome.final_object(tree, run_dir=run.path, artefact=shipped, total_ns=total_ns)
-    rundir.write_whole(run.report, render(tree, past.blobs, result, verdict_times(past.entries)))
-    rundir.write_whole(run.result, json.dumps(result, indent=1))
-    return Finished(tree=tree, result=result, artefact=shipped)
+    return conclusion.leave(run, past, spec, total_ns=time.monotonic_ns() - begin_ns)
 
 
 async def stored_operator(store: Store, started: SearchStarted, operator_path: Path) -> OperatorSpec:

@@ -23,7 +23,7 @@ from shared.clock import SystemClock
 from shared.events import SearchStarted
 
 if TYPE_CHECKING:
-    from cli.session import Finished
+    from cli.conclusion import Finished
 
 
 def submission(spec: operators.OperatorSpec, wanted: Options) -> SearchStarted:

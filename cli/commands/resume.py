@@ -13,6 +13,7 @@ from rich.console import Console
 
 from cli import rundir, session
 from cli.announce import announce
+from cli.conclusion import Finished
 from cli.interruptible import see_through
 from cli.live import LiveView
 from cli.requirements import require_chip
@@ -40,7 +41,7 @@ def command(run: Path, as_json: bool) -> None:
     sys.exit(announce(finished, as_json=as_json))
 
 
-async def finish(directory: rundir.RunDirectory, *, as_json: bool, begin_ns: int) -> session.Finished:
+async def finish(directory: rundir.RunDirectory, *, as_json: bool, begin_ns: int) -> Finished:
     """Replay what the journal holds, show it, and see the search through."""
     manifest = rundir.read_manifest(directory)
     started = manifest.started

@@ -1,0 +1,40 @@
+"""What a finished search leaves in its run directory: log, artefact, report and result."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cli import artefact, history, outcome, rundir
+from cli.report import render, verdict_times
+from cli.rundir import RunDirectory
+from search_svc.projection import winner
+from search_svc.tree import Tree
+from shared.operators import OperatorSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """What a search ends with: the final object and where its pieces are."""
+
+    tree: Tree
+    result: dict[str, Any]
+    artefact: Path | None
+
+
+def leave(run: RunDirectory, past: history.Past, spec: OperatorSpec, *, total_ns: int) -> Finished:
+    """Write everything that ``past``, a finished search for ``spec``, leaves in ``run``.
+
+    Raises:
+        UserError: the directory cannot be written.
+    """
+    tree = past.tree
+    history.export(run.log, past)
+    best = winner(tree)
+    shipped = artefact.export_winner(run.kernel, spec, best, past.blobs, tree.search) if best else None
+    result = outcome.final_object(tree, run_dir=run.path, artefact=shipped, total_ns=total_ns)
+    rundir.write_whole(run.report, render(tree, past.blobs, result, verdict_times(past.entries)))
+    rundir.write_whole(run.result, json.dumps(result, indent=1))
+    return Finished(tree=tree, result=result, artefact=shipped)

@@ -1,0 +1,92 @@
+"""Searches on a server, as text and as JSON (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from protos.search.v1 import search_service_pb2 as pb
+from shared.events import PPM
+
+NS_PER_S = 1_000_000_000
+
+
+def plain(search: pb.Search) -> dict[str, Any]:
+    """A search as a JSON object; unknown numbers are null."""
+    return {
+        "search_id": search.search_id,
+        "operator": search.operator_name,
+        "chip": search.chip,
+        "policy": search.policy,
+        "priority": search.priority,
+        "phase": search.phase,
+        "outcome": search.outcome or None,
+        "reason": search.reason or None,
+        "detail": search.detail or None,
+        "evaluations": {"charged": search.charged, "budget": search.budget_evaluations},
+        "nodes": search.nodes,
+        "evaluating": search.evaluating,
+        "synthesizing": search.synthesizing,
+        "best": {"candidate_id": search.best_candidate_id, "speedup": search.best_speedup_ppm / PPM}
+        if search.best_candidate_id
+        else None,
+        "winner": {
+            "candidate_id": search.winner_id,
+            "speedup": search.winner_speedup_ppm / PPM,
+            "ci_low": search.winner_low_ppm / PPM,
+            "ci_high": search.winner_high_ppm / PPM,
+        }
+        if search.winner_id
+        else None,
+        "submitted_at": search.submitted_at.ToJsonString(),
+        "elapsed_seconds": search.elapsed_ns / NS_PER_S,
+        "eta_seconds": search.eta_ns / NS_PER_S if search.eta_ns >= 0 else None,
+        "journal_length": search.journal_length,
+    }
+
+
+def lines(search: pb.Search) -> list[str]:
+    """A search for a person."""
+    text = [
+        f"search    {search.search_id}",
+        f"operator  {search.operator_name} on {search.chip}, policy {search.policy}"
+        + (f", priority {search.priority}" if search.priority else ""),
+        f"state     {_state(search)}" + (f": {search.detail}" if search.detail else ""),
+        f"tried     {search.charged} of {search.budget_evaluations} evaluations; {search.nodes} candidates",
+    ]
+    if not search.outcome:
+        text.append(f"open      {search.synthesizing} being written, {search.evaluating} being evaluated")
+    if search.winner_id:
+        interval = f"{search.winner_low_ppm / PPM:.2f} to {search.winner_high_ppm / PPM:.2f}"
+        text.append(f"speedup   {search.winner_speedup_ppm / PPM:.2f}x; 95 % interval {interval}, re-measured")
+    elif search.best_candidate_id:
+        text.append(f"best      {search.best_speedup_ppm / PPM:.2f}x so far, not re-measured")
+    eta = f", about {search.eta_ns // NS_PER_S} s to go" if search.eta_ns >= 0 and not search.outcome else ""
+    text.append(f"time      submitted {search.submitted_at.ToJsonString()}, {search.elapsed_ns // NS_PER_S} s{eta}")
+    return text
+
+
+def table(searches: Iterable[pb.Search]) -> Table:
+    """One line per search."""
+    shown = Table(box=None, pad_edge=False)
+    for column in ("search", "operator", "chip", "policy", "state"):
+        shown.add_column(column, no_wrap=column == "search")
+    for column in ("tried", "speedup"):
+        shown.add_column(column, justify="right", no_wrap=True)
+    for search in searches:
+        tried = f"{search.charged}/{search.budget_evaluations}"
+        names = (search.search_id, search.operator_name, search.chip, search.policy, _state(search))
+        shown.add_row(*(Text(name) for name in names), tried, _speedup(search))
+    return shown
+
+
+def _state(search: pb.Search) -> str:
+    return f"{search.outcome} ({search.reason})" if search.outcome else search.phase
+
+
+def _speedup(search: pb.Search) -> str:
+    ppm = search.winner_speedup_ppm or search.best_speedup_ppm
+    return f"{ppm / PPM:.2f}x" if ppm else "-"
