@@ -45,14 +45,15 @@ class Past:
 
 
 async def open_past(path: Path) -> Past:
-    """The recorded search at ``path``: a run directory or a ``.kelog`` file.
+    """The recorded search at ``path``: a run directory, also one written from a server's log, or a ``.kelog`` file.
 
     Raises:
         LogError: neither, or corrupt beyond reading.
     """
-    if path.is_dir():
+    run = rundir.RunDirectory(path=path)
+    if path.is_dir() and (run.manifest.is_file() or not run.log.is_file()):
         return await load(rundir.open_existing(path))
-    log = kelog.read(path)
+    log = kelog.read(run.log if path.is_dir() else path)
     damaged = {line - 2: f"line {line} was altered" for line in log.altered}
     return Past(search_id=log.stream, entries=log.entries, blobs=log.blobs, damaged=damaged)
 
