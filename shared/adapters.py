@@ -45,7 +45,7 @@ def open_bus(url: str, environment: Mapping[str, str] = os.environ) -> Bus:
         from shared.bus.kafka_settings import KafkaSettings, parse
 
         return KafkaBus(parse(url), from_env(KafkaSettings, environment, "KAFKA_"))
-    raise _unsupported("BUS_URL", url, ("memory:", "kafka://…"), ())
+    raise _unsupported("BUS_URL", url, ("memory:", "kafka://…"))
 
 
 def open_store(url: str) -> Store:
@@ -66,17 +66,22 @@ def open_store(url: str) -> Store:
             from shared.store.mongo import MongoStore
 
         return MongoStore(url)
-    raise _unsupported("STORE_URL", url, ("memory:", "sqlite:PATH", "mongodb://…"), ())
+    raise _unsupported("STORE_URL", url, ("memory:", "sqlite:PATH", "mongodb://…"))
 
 
 def open_cache(url: str, clock: Clock) -> CacheBackend:
-    """``memory:`` → a cache of this process. Raises ``UserError`` for anything else."""
+    """``memory:`` → a cache of this process, on ``clock``; ``redis://…`` on its server's. Otherwise ``UserError``."""
     scheme, _ = _split(url)
     if scheme == "memory":
         from shared.cache.memory import MemoryCacheBackend
 
         return MemoryCacheBackend(clock)
-    raise _unsupported("CACHE_URL", url, ("memory:",), ("redis", "rediss"))
+    if scheme in ("redis", "rediss"):
+        with _driver("CACHE_URL", url):
+            from shared.cache.redis import RedisCacheBackend
+
+        return RedisCacheBackend(url)
+    raise _unsupported("CACHE_URL", url, ("memory:", "redis://…"))
 
 
 @contextmanager
@@ -107,13 +112,8 @@ def _split(url: str) -> tuple[str, str]:
     return scheme.lower(), rest
 
 
-def _unsupported(variable: str, url: str, known: tuple[str, ...], planned: tuple[str, ...]) -> UserError:
+def _unsupported(variable: str, url: str, known: tuple[str, ...]) -> UserError:
     scheme, _ = _split(url)
-    where = f"{variable}={redacted(url)}"
-    choice = f"use {' or '.join(known)}"
-    if scheme in planned:
-        extra = _EXTRAS[scheme]
-        return UserError(
-            f"the {scheme}:// adapter (extra `{extra}`) is not part of this version", where=where, hint=choice
-        )
-    return UserError(f"no adapter for scheme {scheme!r}", where=where, hint=choice)
+    return UserError(
+        f"no adapter for scheme {scheme!r}", where=f"{variable}={redacted(url)}", hint=f"use {' or '.join(known)}"
+    )

@@ -1,32 +1,102 @@
-"""Work queues in dictionaries, on a clock that is passed in; see ``shared.cache.WorkQueues`` for the rules."""
+"""Work queues in dictionaries, on a clock that is passed in; see ``shared.cache.WorkQueues`` for the rules.
+
+The scripts ``queue*.lua`` keep the same rules in Redis. Times and costs are whole microseconds in both.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from bisect import insort
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shared.cache import Claim, Depth, Work, WorkState
-from shared.clock import SECOND_NS, Clock
+from shared.clock import Clock
 
-FINISHED_MAX = 10_000
-"""Ids of finished work remembered per queue."""
-FIRST_ESTIMATE_NS = SECOND_NS
+SECOND_US = 1_000_000
+MICROSECOND_NS = 1_000
+FINISHED_MAX = 100_000
+"""Ids of finished work remembered per queue,"""
+FINISHED_FOR_US = 3600 * SECOND_US
+"""and for how long."""
+FIRST_ESTIMATE_US = SECOND_US
 """What a claim is charged before anything has finished."""
 SMOOTHING = 8
 """The mean cost follows a new one by 1/8."""
+PRIORITIES = range(-(2**31), 2**31)
 
 
 @dataclass
 class _Item:
     work: Work
+    order: int
+    """Place among the work of its flow."""
     deliveries: int = 0
     lost_by: tuple[str, ...] = ()
     worker: str = ""
     token: int = 0
-    charged_ns: int = 0
-    expires_ns: int = 0
+    """Of the claim that holds it, also when that has expired and nobody else took the work; 0 for none."""
+    charged_us: int = 0
+
+
+@dataclass
+class _Flow:
+    virtual_us: int
+    waiting: list[tuple[int, str]] = field(default_factory=list)
+    """(order, id), ascending."""
+    work: int = 0
+    """How much it has, waiting and claimed. A flow without any is kept while its virtual time is above the floor."""
+
+
+@dataclass
+class _Level:
+    """The flows of one priority; it exists while it has work."""
+
+    flows: dict[str, _Flow] = field(default_factory=dict)
+    floor_us: int = 0
+    """Virtual time of the flow served last."""
+    work: int = 0
+
+    def join(self, name: str) -> None:
+        flow = self.flows.setdefault(name, _Flow(0))
+        if not flow.work:
+            flow.virtual_us = max(flow.virtual_us, self.floor_us)
+        flow.work += 1
+        self.work += 1
+
+    def leave(self, name: str) -> None:
+        flow = self.flows[name]
+        flow.work -= 1
+        self.work -= 1
+        if not flow.work and flow.virtual_us <= self.floor_us:
+            del self.flows[name]
+
+    def wait(self, item: _Item) -> None:
+        flow = self.flows[item.work.flow]
+        if not flow.waiting:
+            flow.virtual_us = max(flow.virtual_us, self.floor_us)
+        insort(flow.waiting, (item.order, item.work.id))
+
+    def withdraw(self, item: _Item) -> None:
+        self.flows[item.work.flow].waiting.remove((item.order, item.work.id))
+
+    def next(self) -> str | None:
+        """Id of the oldest work of the flow with the least virtual time."""
+        ready = [(flow.virtual_us, name) for name, flow in self.flows.items() if flow.waiting]
+        return self.flows[min(ready)[1]].waiting[0][1] if ready else None
+
+    def serve(self, item: _Item, estimate_us: int) -> None:
+        flow = self.flows[item.work.flow]
+        self.floor_us = flow.virtual_us
+        flow.virtual_us += estimate_us
+        item.charged_us = estimate_us
+        for name in [name for name, each in self.flows.items() if not each.work and each.virtual_us <= self.floor_us]:
+            del self.flows[name]
+
+    def charge_instead(self, item: _Item, cost_us: int) -> None:
+        self.flows[item.work.flow].virtual_us += cost_us - item.charged_us
+        item.charged_us = 0
 
 
 @dataclass
@@ -35,49 +105,82 @@ class _Queue:
 
     items: dict[str, _Item] = field(default_factory=dict)
     """Waiting and claimed, by id."""
-    waiting: dict[tuple[int, str], list[str]] = field(default_factory=dict)
-    """(priority, flow) -> ids, oldest first; no empty lists."""
-    claimed: dict[str, None] = field(default_factory=dict)
-    virtual_ns: dict[tuple[int, str], int] = field(default_factory=dict)
-    floor_ns: int = 0
-    """Virtual time of the flow served last."""
-    mean_ns: int = FIRST_ESTIMATE_NS
-    last_token: int = 0
-    finished: OrderedDict[str, None] = field(default_factory=OrderedDict)
-    news: asyncio.Condition = field(default_factory=asyncio.Condition)
+    levels: dict[int, _Level] = field(default_factory=dict)
+    claims: dict[str, int] = field(default_factory=dict)
+    """Id -> when its claim expires."""
+    finished: OrderedDict[str, int] = field(default_factory=OrderedDict)
+    """Id -> when it was finished, oldest first."""
+    order: int = 0
+    token: int = 0
+    mean_us: int = FIRST_ESTIMATE_US
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    """Replaced whenever it is set; waiting claimers look again."""
 
-    def put(self, item: _Item, *, front: bool) -> None:
-        lane = (item.work.priority, item.work.flow)
-        if lane not in self.waiting:
-            self.waiting[lane] = []
-            self.virtual_ns[lane] = max(self.virtual_ns.get(lane, 0), self.floor_ns)
-        self.waiting[lane].insert(0 if front else len(self.waiting[lane]), item.work.id)
-        item.worker = ""
+    def ring(self) -> None:
+        self.news.set()
+        self.news = asyncio.Event()
+
+    def expire(self, now_us: int) -> None:
+        """Work whose claim expired waits again, in its old place."""
+        expired = [each for each, expires_us in self.claims.items() if expires_us <= now_us]
+        for each in expired:
+            item = self.items[each]
+            item.lost_by = (*item.lost_by, item.worker)
+            del self.claims[each]
+            self.levels[item.work.priority].wait(item)
+        if expired:
+            self.ring()
+
+    def add(self, work: Work) -> None:
+        self.order += 1
+        item = self.items[work.id] = _Item(work, self.order)
+        self.finished.pop(work.id, None)
+        level = self.levels.setdefault(work.priority, _Level())
+        level.join(work.flow)
+        level.wait(item)
+        self.ring()
 
     def take(self) -> _Item | None:
-        if not self.waiting:
-            return None
-        lane = min(self.waiting, key=lambda lane: (-lane[0], self.virtual_ns[lane], lane[1]))
-        ids = self.waiting[lane]
-        item = self.items[ids.pop(0)]
-        if not ids:
-            del self.waiting[lane]
-        self.floor_ns = self.virtual_ns[lane]
-        item.charged_ns = self.mean_ns
-        self.virtual_ns[lane] += item.charged_ns
-        self.claimed[item.work.id] = None
-        return item
+        for priority in sorted(self.levels, reverse=True):
+            level = self.levels[priority]
+            found = level.next()
+            if found is not None:
+                item = self.items[found]
+                level.withdraw(item)
+                level.serve(item, self.mean_us)
+                return item
+        return None
 
-    def refund(self, item: _Item, cost_ns: int) -> None:
-        """Replace what the claim was charged by what it cost."""
-        lane = (item.work.priority, item.work.flow)
-        self.virtual_ns[lane] = self.virtual_ns.get(lane, self.floor_ns) + cost_ns - item.charged_ns
-        item.charged_ns = 0
+    def held(self, claim: Claim) -> _Item | None:
+        """The item, when ``claim`` holds it. A claim that expired does until somebody else takes the work."""
+        item = self.items.get(claim.work.id)
+        return item if item is not None and item.token == claim.token else None
 
-    def forget_idle_lanes(self) -> None:
-        busy = {(item.work.priority, item.work.flow) for item in self.items.values()}
-        for lane in [lane for lane in self.virtual_ns if lane not in busy and self.virtual_ns[lane] <= self.floor_ns]:
-            del self.virtual_ns[lane]
+    def resume(self, item: _Item) -> _Level:
+        """Take it out of the claims; of an expired claim, undo that it was lost."""
+        level = self.levels[item.work.priority]
+        if self.claims.pop(item.work.id, None) is None:
+            level.withdraw(item)
+            item.lost_by = item.lost_by[:-1]
+        return level
+
+    def remove(self, item: _Item, now_us: int) -> None:
+        level = self.levels[item.work.priority]
+        level.leave(item.work.flow)
+        if not level.work:
+            del self.levels[item.work.priority]
+        del self.items[item.work.id]
+        self.finished[item.work.id] = now_us
+        while len(self.finished) > FINISHED_MAX or next(iter(self.finished.values())) <= now_us - FINISHED_FOR_US:
+            self.finished.popitem(last=False)
+
+    def state(self, each: str, now_us: int) -> WorkState:
+        if each in self.claims:
+            return WorkState.CLAIMED
+        if each in self.items:
+            return WorkState.WAITING
+        remembered = self.finished.get(each, now_us - FINISHED_FOR_US) > now_us - FINISHED_FOR_US
+        return WorkState.FINISHED if remembered else WorkState.UNKNOWN
 
 
 class MemoryWorkQueues:
@@ -88,110 +191,94 @@ class MemoryWorkQueues:
         self._queues: dict[str, _Queue] = {}
 
     async def add(self, queue: str, work: Work) -> bool:
-        state = self._queue(queue)
+        """Raises ``ValueError`` for a priority of more than 32 bits."""
+        if work.priority not in PRIORITIES:
+            raise ValueError(f"a priority of {work.priority}")
+        state, _ = self._current(queue)
         if work.id in state.items:
             return False
-        state.finished.pop(work.id, None)
-        item = state.items[work.id] = _Item(work)
-        state.put(item, front=False)
-        async with state.news:
-            state.news.notify()
+        state.add(work)
         return True
 
     async def claim(self, queue: str, worker: str, ttl_s: float, wait_s: float) -> Claim | None:
         """Raises ``ValueError`` when ``ttl_s`` is not positive."""
-        if ttl_s <= 0:
-            raise ValueError(f"a time to live of {ttl_s} s")
-        state, loop = self._queue(queue), asyncio.get_running_loop()
+        ttl_us, loop = microseconds(ttl_s), asyncio.get_running_loop()
         deadline = loop.time() + wait_s
         while True:
-            self._expire(state)
+            state, now_us = self._current(queue)
             item = state.take()
             if item is not None:
-                return self._claimed(state, item, worker, ttl_s)
+                return _claimed(state, item, worker, now_us, ttl_us)
             left_s = deadline - loop.time()
             if left_s <= 0:
                 return None
+            expiry_s = min(((expires_us - now_us) / SECOND_US for expires_us in state.claims.values()), default=left_s)
             try:
-                async with asyncio.timeout(min(left_s, self._next_expiry_s(state))), state.news:
+                async with asyncio.timeout(min(left_s, expiry_s)):
                     await state.news.wait()
             except TimeoutError:
                 continue
 
     async def renew(self, queue: str, claim: Claim, ttl_s: float) -> bool:
         """Raises ``ValueError`` when ``ttl_s`` is not positive."""
-        if ttl_s <= 0:
-            raise ValueError(f"a time to live of {ttl_s} s")
-        item = self._held(queue, claim)
+        ttl_us = microseconds(ttl_s)
+        state, now_us = self._current(queue)
+        item = state.held(claim)
         if item is None:
             return False
-        item.expires_ns = self._clock.monotonic_ns() + round(ttl_s * SECOND_NS)
+        state.resume(item)
+        state.claims[claim.work.id] = now_us + ttl_us
         return True
 
     async def finish(self, queue: str, claim: Claim, cost_ns: int) -> bool:
-        state, item = self._queue(queue), self._held(queue, claim)
+        state, now_us = self._current(queue)
+        item, cost_us = state.held(claim), cost_ns // MICROSECOND_NS
         if item is None:
             return False
-        state.refund(item, cost_ns)
-        state.mean_ns += (cost_ns - state.mean_ns) // SMOOTHING
-        del state.items[claim.work.id], state.claimed[claim.work.id]
-        state.finished[claim.work.id] = None
-        if len(state.finished) > FINISHED_MAX:
-            state.finished.popitem(last=False)
-        state.forget_idle_lanes()
+        state.resume(item).charge_instead(item, cost_us)
+        state.mean_us += (cost_us - state.mean_us) // SMOOTHING
+        state.remove(item, now_us)
         return True
 
     async def give_back(self, queue: str, claim: Claim) -> bool:
-        state, item = self._queue(queue), self._held(queue, claim)
+        state, _ = self._current(queue)
+        item = state.held(claim)
         if item is None:
             return False
-        state.refund(item, 0)
-        item.deliveries -= 1
-        del state.claimed[claim.work.id]
-        state.put(item, front=True)
-        async with state.news:
-            state.news.notify()
+        level = state.resume(item)
+        level.charge_instead(item, 0)
+        item.token, item.worker, item.deliveries = 0, "", item.deliveries - 1
+        level.wait(item)
+        state.ring()
         return True
 
     async def states(self, queue: str, ids: Sequence[str]) -> Mapping[str, WorkState]:
-        state = self._queue(queue)
-        return {each: _state(state, each) for each in ids}
+        state, now_us = self._current(queue)
+        return {each: state.state(each, now_us) for each in ids}
 
     async def depth(self, queue: str) -> Depth:
-        state = self._queue(queue)
-        return Depth(waiting=len(state.items) - len(state.claimed), claimed=len(state.claimed))
+        state, _ = self._current(queue)
+        return Depth(waiting=len(state.items) - len(state.claims), claimed=len(state.claims))
 
-    def _queue(self, name: str) -> _Queue:
-        return self._queues.setdefault(name, _Queue())
-
-    def _claimed(self, state: _Queue, item: _Item, worker: str, ttl_s: float) -> Claim:
-        now_ns = self._clock.monotonic_ns()
-        state.last_token = item.token = max(state.last_token + 1, now_ns // 1000)
-        item.worker, item.deliveries = worker, item.deliveries + 1
-        item.expires_ns = now_ns + round(ttl_s * SECOND_NS)
-        return Claim(work=item.work, worker=worker, token=item.token, deliveries=item.deliveries, lost_by=item.lost_by)
-
-    def _held(self, queue: str, claim: Claim) -> _Item | None:
-        """The item, when ``claim`` still holds it. An expired claim that nobody else took up is still held."""
-        item = self._queue(queue).items.get(claim.work.id)
-        return item if item is not None and item.worker and item.token == claim.token else None
-
-    def _expire(self, state: _Queue) -> None:
-        now_ns = self._clock.monotonic_ns()
-        for each in [each for each in state.claimed if state.items[each].expires_ns <= now_ns]:
-            item = state.items[each]
-            item.lost_by = (*item.lost_by, item.worker)
-            del state.claimed[each]
-            state.put(item, front=True)
-
-    def _next_expiry_s(self, state: _Queue) -> float:
-        now_ns = self._clock.monotonic_ns()
-        return min(((state.items[each].expires_ns - now_ns) / SECOND_NS for each in state.claimed), default=3600.0)
+    def _current(self, name: str) -> tuple[_Queue, int]:
+        """The queue as it is now, and the time in microseconds."""
+        state, now_us = self._queues.setdefault(name, _Queue()), self._clock.monotonic_ns() // MICROSECOND_NS
+        state.expire(now_us)
+        return state, now_us
 
 
-def _state(state: _Queue, each: str) -> WorkState:
-    if each in state.claimed:
-        return WorkState.CLAIMED
-    if each in state.items:
-        return WorkState.WAITING
-    return WorkState.FINISHED if each in state.finished else WorkState.UNKNOWN
+def microseconds(ttl_s: float) -> int:
+    """A time to live, at least 1. Raises ``ValueError`` when it is not positive."""
+    if ttl_s <= 0:
+        raise ValueError(f"a time to live of {ttl_s} s")
+    return max(1, round(ttl_s * SECOND_US))
+
+
+def _claimed(state: _Queue, item: _Item, worker: str, now_us: int, ttl_us: int) -> Claim:
+    expires_us = now_us + ttl_us
+    state.token = item.token = max(state.token + 1, now_us)
+    item.worker, item.deliveries = worker, item.deliveries + 1
+    if expires_us < min(state.claims.values(), default=expires_us + 1):
+        state.ring()  # those who sleep until the next expiry slept for too long
+    state.claims[item.work.id] = expires_us
+    return Claim(work=item.work, worker=worker, token=item.token, deliveries=item.deliveries, lost_by=item.lost_by)

@@ -7,11 +7,12 @@ import pytest
 from shared import topics
 from shared.bus.memory import BusFull, MemoryBus
 from shared.cache.memory import MemoryCache, MemoryCacheBackend
-from shared.clock import SECOND_NS, ManualClock
+from shared.clock import SECOND_NS, ManualClock, SystemClock
 from shared.store.memory import MemoryStore
 from tests.aio import on_loop
 from tests.contract.bus_contract import TOPIC, BusContract, a_record, drained, values
 from tests.contract.cache_contract import CacheContract
+from tests.contract.queue_contract import QueueContract
 from tests.contract.store_contract import StoreContract
 
 
@@ -105,3 +106,17 @@ class TestMemoryCache(CacheContract):
         await cache.get("a")
         await cache.put("c", b"")
         assert [await cache.get(key) for key in "abc"] == [b"", None, b""]
+
+
+class TestMemoryQueues(QueueContract):
+    def setup_method(self) -> None:
+        self.clock = ManualClock()
+
+    def make(self) -> MemoryCacheBackend:
+        return MemoryCacheBackend(self.clock)
+
+    def make_live(self) -> MemoryCacheBackend:
+        return MemoryCacheBackend(SystemClock())
+
+    def advance(self, seconds: float) -> None:
+        self.clock.advance(round(seconds * SECOND_NS))

@@ -268,9 +268,9 @@ def test_several_failures_at_once_are_one_error_with_notes() -> None:
 
 
 def test_a_users_mistake_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(lambda _ports: [], PortSettings(bus_url="kafka://broker:9092")) == 2
+    assert main(lambda _ports: [], PortSettings(bus_url="pigeon://broker:9092")) == 2
     assert capsys.readouterr().err.splitlines() == [
-        "BUS_URL=kafka://broker:9092: the kafka:// adapter (extra `kafka`) is not part of this version (use memory:)"
+        "BUS_URL=pigeon://broker:9092: no adapter for scheme 'pigeon' (use memory: or kafka://…)"
     ]
 
 
