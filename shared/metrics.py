@@ -36,6 +36,7 @@ class Metric:
     def __init__(self, name: str, help_text: str, *labels: str, buckets: tuple[float, ...] = ()) -> None:
         self.name, self.help_text, self.labels, self.buckets = PREFIX + name, help_text, labels, buckets
         self._recorder: Any = None
+        self._children: dict[tuple[str, ...], Any] = {}
         ALL.append(self)
 
     @property
@@ -50,13 +51,18 @@ class Metric:
         options = {"buckets": self.buckets} if self.buckets else {}
         make = getattr(library, self.kind)
         self._recorder = make(self.name, self.help_text, self.labels, registry=registry, **options)
+        self._children = {} if self.labels else {(): self._recorder}
 
     def detach(self) -> None:
         """Record nothing any more."""
         self._recorder = None
 
     def _child(self, values: tuple[str, ...]) -> Any:
-        return self._recorder.labels(*values) if self.labels else self._recorder
+        """The library finds it under a lock, by a slower way."""
+        child = self._children.get(values)
+        if child is None:
+            child = self._children[values] = self._recorder.labels(*values)
+        return child
 
 
 class Counter(Metric):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -39,10 +40,8 @@ def current_traceparent() -> str:
     """W3C ``traceparent`` of the span in force, or an empty string: what a new envelope carries."""
     if not INSTALLED:
         return ""
-    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-
     carrier: dict[str, str] = {}
-    TraceContextTextMapPropagator().inject(carrier)
+    _propagator().inject(carrier)
     return carrier.get(TRACEPARENT, "")
 
 
@@ -60,7 +59,7 @@ def current_ids() -> dict[str, str]:
 @contextmanager
 def handling(envelope: Envelope, name: str) -> Iterator[None]:
     """A span around the handling of ``envelope``, in the trace of its search."""
-    if not INSTALLED:
+    if not _recording():
         yield
         return
     from opentelemetry import trace
@@ -92,7 +91,7 @@ def answering(name: str, metadata: Mapping[str, str], **about: str) -> Iterator[
 
     Without one it is a child of the span in force, or the root of a trace.
     """
-    if not INSTALLED:
+    if not _recording():
         yield
         return
     from opentelemetry import trace
@@ -139,8 +138,23 @@ def exported(service: str, endpoint: str) -> Iterator[None]:
         provider.shutdown()
 
 
-def _extract(carrier: Mapping[str, str]) -> Any:
-    from opentelemetry.context import Context
+def _recording() -> bool:
+    """Whether spans go anywhere: this program or its host has set a provider. Otherwise a context only passes by."""
+    if not INSTALLED:
+        return False
+    from opentelemetry import trace
+
+    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+
+
+@cache
+def _propagator() -> Any:
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-    return TraceContextTextMapPropagator().extract(carrier, context=Context())
+    return TraceContextTextMapPropagator()
+
+
+def _extract(carrier: Mapping[str, str]) -> Any:
+    from opentelemetry.context import Context
+
+    return _propagator().extract(carrier, context=Context())
