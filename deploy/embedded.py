@@ -14,7 +14,7 @@ import search_svc.service
 import search_svc.settings
 import synthesizer_svc.service
 import synthesizer_svc.settings
-from evaluator_svc.evaluate import Evaluator
+from evaluator_svc.evaluators import Evaluates, evaluator_of
 from shared import topics, wire
 from shared.consume import ConsumeLimits
 from shared.events import Event, OperatorRef, SearchFinished
@@ -33,7 +33,7 @@ class Embedded:
 
     ports: Ports
     services: Running
-    evaluator: Evaluator
+    evaluator: Evaluates
 
     async def admit(self, operator: OperatorRef, *, threads: int) -> None:
         """Run the evaluator's admission of ``operator`` now; its text must be in the store.
@@ -89,18 +89,18 @@ async def embedded(
             yield Embedded(ports=ports, services=services, evaluator=evaluator)
 
 
-def open_evaluator(ports: Ports, chip: str, environment: Mapping[str, str]) -> Evaluator:
+def open_evaluator(ports: Ports, chip: str, environment: Mapping[str, str]) -> Evaluates:
     """The evaluator of ``chip`` alone; whoever opens it closes it.
 
     Raises:
         UserError: a setting or the chip's toolchain is unusable.
     """
-    settings = replace(evaluator_svc.settings.from_env(environment), chip=chip)
-    return Evaluator(ports, settings, evaluator_svc.service.toolchain_of(chip))
+    settings = evaluator_svc.settings.from_env(environment)
+    return evaluator_of(ports, replace(settings, chip=chip, pool=replace(settings.pool, drain_s=DRAIN_S)))
 
 
 @asynccontextmanager
-async def evaluator_alone(chip: str, environment: Mapping[str, str]) -> AsyncIterator[tuple[Ports, Evaluator]]:
+async def evaluator_alone(chip: str, environment: Mapping[str, str]) -> AsyncIterator[tuple[Ports, Evaluates]]:
     """One evaluator over an in-memory store, for the verdict on a kernel of one's own.
 
     Raises:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
 
 from evaluator_svc import service, settings
+from evaluator_svc.evaluators import evaluator_of
+from evaluator_svc.pool import Worker
 from shared import runtime
 from shared.errors import UserError
+from shared.ports import Ports
+from shared.runtime import Service
+
+EXIT_STUCK = 70
+LAST_RESORT_S = 5.0
+"""A stuck worker that has not ended by itself after this long is ended."""
 
 
 def main() -> int:
@@ -17,7 +27,22 @@ def main() -> int:
     except UserError as error:
         print(error, file=sys.stderr)
         return runtime.EXIT_USER_ERROR
-    return runtime.main(lambda ports: [service.build(ports, chosen)])
+
+    def build(ports: Ports) -> list[Service]:
+        evaluator = evaluator_of(ports, chosen)
+        return [service.serve(ports, Worker(ports, evaluator, when_stuck=end_for_sure), evaluator)]
+
+    return runtime.main(build)
+
+
+def end_for_sure() -> None:
+    """End the process even if what is stuck keeps its event loop or a thread from ending."""
+
+    def end() -> None:
+        time.sleep(LAST_RESORT_S)
+        os._exit(EXIT_STUCK)
+
+    threading.Thread(target=end, name="last resort", daemon=True).start()
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
 """Exclusive use of the cores: nothing of this worker, of this pool or of this machine runs while something is timed.
 
 Three layers: a gate inside the worker (builds and checks share it, timing has it alone), a file lock between programs
-on this machine, and the lease of the cache port, whose fencing token goes into the result.
+on this machine, and the lease of the cache port for machines that share no file system. The lease is renewed while it
+is held; a measurement whose lease was lost meanwhile is dropped.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,10 +17,13 @@ from pathlib import Path
 from filelock import AsyncFileLock, Timeout
 
 from shared.cache import Leases
-from shared.errors import Retryable
+from shared.errors import Retryable, Unavailable
+from shared.patience import patiently
 
 LEASE_POLL_S = 0.05
 """The lease port has no wait; this is how often it is asked."""
+
+log = logging.getLogger(__name__)
 
 
 class Gate:
@@ -79,24 +84,42 @@ class Device:
             try:
                 async with AsyncFileLock(self._lock, timeout=self._wait_s, thread_local=False):
                     token = await self._acquire()
+                    keeper = asyncio.create_task(self._keep(token))
                     try:
                         yield token
                     finally:
-                        await self._leases.release(self._name, token)
+                        keeper.cancel()
+                        await self._release(token)
             except Timeout as error:
                 raise Retryable(f"the cores were not free for {self._wait_s:g} s") from error
 
     async def held(self, token: int) -> bool:
-        """Whether the lease is still ours; extends it."""
-        return await self._leases.renew(self._name, token, self._lease_s)
+        """Whether the lease is still ours; extends it. Waits for a cache that is gone."""
+        return await patiently(lambda: self._leases.renew(self._name, token, self._lease_s), f"renew {self._name}")
+
+    async def _keep(self, token: int) -> None:
+        while True:
+            await asyncio.sleep(self._lease_s / 3)
+            if not await self.held(token):
+                log.warning("the lease %s was lost", self._name)
+                return
+
+    async def _release(self, token: int) -> None:
+        try:
+            await self._leases.release(self._name, token)
+        except Unavailable as error:
+            log.warning("the lease %s expires by itself: %s", self._name, error)
 
     async def _acquire(self) -> int:
         try:
             async with asyncio.timeout(self._wait_s):
                 while True:
-                    token = await self._leases.acquire(self._name, self._owner, self._lease_s)
+                    token = await patiently(self._ask, f"acquire {self._name}")
                     if token is not None:
                         return token
                     await asyncio.sleep(LEASE_POLL_S)
         except TimeoutError as error:
             raise Retryable(f"the lease {self._name} was not free for {self._wait_s:g} s") from error
+
+    async def _ask(self) -> int | None:
+        return await self._leases.acquire(self._name, self._owner, self._lease_s)

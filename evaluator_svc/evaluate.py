@@ -16,7 +16,6 @@ from evaluator_svc.correctness import SETS, Checked, check, check_shape
 from evaluator_svc.device import Device
 from evaluator_svc.judge import Verdict
 from evaluator_svc.measuring import Measurer, Subject
-from evaluator_svc.memo import Memo
 from evaluator_svc.poison import Poison
 from evaluator_svc.profile import profile
 from evaluator_svc.roofline import UNKNOWN, roofline
@@ -27,7 +26,7 @@ from evaluator_svc.tensors import TensorSpec
 from evaluator_svc.toolchains import BuildFailed, Built, Toolchain
 from evaluator_svc.trusted_child import OracleLost
 from evaluator_svc.workbench import Workbench, Workbenches
-from shared.errors import ChipError, Fatal, OperatorError, Retryable
+from shared.errors import ChipError, Fatal, OperatorError, Retryable, Unavailable
 from shared.events import Entry, Evaluation, EvaluationRequested, OperatorRef, Purpose, Status
 from shared.ports import Ports
 
@@ -55,7 +54,6 @@ class Evaluator:
         self._ports, self.settings, self._toolchain = ports, settings, toolchain
         self._benches = Workbenches(settings)
         self._poison = Poison()
-        self._memo = Memo(ports.store.documents)
         self._device = Device(
             ports.cache.leases,
             settings.cache / "device-cpu.lock",
@@ -81,12 +79,15 @@ class Evaluator:
         except OracleLost as lost:
             raise OperatorError(f"cannot be run: {lost}", where=operator.name) from lost
 
-    async def evaluate(self, request: EvaluationRequested) -> Evaluation:
-        """The verdict on the request's kernel. Failures of ours are INFRASTRUCTURE; nothing about a kernel raises."""
-        remembered = await self._memo.recall(request)
-        if remembered is not None:
-            return remembered
-        watch = Stopwatch()
+    async def evaluate(self, request: EvaluationRequested, watch: Stopwatch | None = None) -> Evaluation:
+        """The verdict on the request's kernel. Failures of ours are INFRASTRUCTURE; nothing about a kernel raises.
+
+        ``watch`` tells whoever passes it which stage the evaluation is in.
+
+        Raises:
+            Unavailable: the store or the cache is gone.
+        """
+        watch = watch or Stopwatch()
         try:
             async with self._benches.use(*await self._place(request.operator, request.threads)) as bench:
                 source = await self._text(request.kernel.source_hash)
@@ -94,12 +95,12 @@ class Evaluator:
                 if request.purpose is Purpose.SEARCH:
                     bench.start_baselines()
                 evaluation = await self._stages(job)
+        except Unavailable:
+            raise
         except (Retryable, Fatal, OSError, OperatorError, ChipError) as error:
             evidence = (_entry("reason", f"{type(error).__name__}: {error}"),)
             evaluation = Evaluation(status=Status.INFRASTRUCTURE, evidence=evidence)
-        evaluation = replace(evaluation, stages=watch.stages(), environment=self._environment(request))
-        await self._memo.keep(request, evaluation)
-        return evaluation
+        return replace(evaluation, stages=watch.stages(), environment=self._environment(request))
 
     async def _stages(self, job: _Job) -> Evaluation:
         if job.request.kernel.entry != ENTRY:
@@ -227,13 +228,19 @@ class Evaluator:
     async def _log(self, text: str) -> str:
         return await self._ports.store.blobs.put(text.encode()) if text else ""
 
-    def _environment(self, request: EvaluationRequested) -> tuple[Entry, ...]:
-        """What the result was obtained with."""
+    def environment(self) -> tuple[Entry, ...]:
+        """What results are obtained with, whatever the request."""
         return (
             *self._toolchain.versions(),
             _entry("harness", HARNESS_VERSION),
             _entry("torch", version("torch")),
             _entry("system", f"{platform.system()} {platform.release()}"),
+        )
+
+    def _environment(self, request: EvaluationRequested) -> tuple[Entry, ...]:
+        """What the result was obtained with."""
+        return (
+            *self.environment(),
             _entry("threads", request.threads),
             _entry("cpus", ",".join(map(str, self._cpus[-request.threads :]))),
         )

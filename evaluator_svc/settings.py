@@ -22,8 +22,6 @@ class Limits:
         ValueError: a limit that is not positive.
     """
 
-    members: int = 2
-    """Evaluations in progress: one builds while another is timed."""
     operators_max: int = 2
     """Operators whose oracle and baseline processes are kept alive."""
     oracle_s: float = 120.0
@@ -36,7 +34,8 @@ class Limits:
     """What a kernel may allocate besides its buffers."""
     case_bytes_max: int = 4 << 30
     """Inputs and references of one operator in the controller's memory."""
-    lease_s: float = 120.0
+    lease_s: float = 30.0
+    """Of the device, renewed every third of it while something is timed: a dead worker's device is free after this."""
     device_wait_s: float = 1800.0
     """For the exclusive use of the cores, before the worker calls itself overloaded."""
 
@@ -44,6 +43,72 @@ class Limits:
         for name in self.__slots__:
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected more than 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolLimits:
+    """``EVALUATOR_*``: how a worker takes part in its chip's pool. Times in seconds.
+
+    Whatever happens to a worker, what it had in its hands is somebody else's after ``claim_ttl_s``; an evaluation that
+    cannot be ended is given up ``deadline_s + grace_s`` after it began, and free ``claim_ttl_s`` later at the latest.
+
+    Raises:
+        ValueError: a limit that is not positive.
+    """
+
+    slots: int = 2
+    """Evaluations in progress: one builds while another is timed."""
+    intake_max: int = 4096
+    """Requests taken from the topic and not finished, before the worker's intake pauses. What is not taken in yet
+    waits its turn on the topic, whoever it is for: fair shares need room."""
+    settle_s: float = 0.5
+    """How often the intake asks what has become of them, and commits."""
+    poll_wait_s: float = 0.25
+    """How long one poll of the topic waits; also how late the intake notices a stop."""
+    claim_ttl_s: float = 15.0
+    """A claim, renewed every third of it. A worker that is silent for this long has lost its work."""
+    claim_wait_s: float = 0.5
+    """How long one ask for work waits; also how late a slot notices a stop."""
+    deliveries_max: int = 3
+    """Workers that may lose one request before it is answered INFRASTRUCTURE."""
+    deadline_s: float = 3600.0
+    """For one evaluation, its wait for the device included; then it is ended and answered INFRASTRUCTURE."""
+    grace_s: float = 10.0
+    """For an evaluation that was told to end. After that the worker counts as stuck and ends itself."""
+    drain_s: float = 30.0
+    """For the evaluations in progress when the worker is told to stop; then they go back to the pool."""
+    announce_s: float = 30.0
+    """How often the worker announces its capacity."""
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected more than 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedLimits:
+    """``SIMULATED_*``: the chip that measures nothing.
+
+    Raises:
+        ValueError: a negative or unordered duration, a share outside 0 to 1.
+    """
+
+    median_s: float = 0.2
+    """Half of the evaluations take less."""
+    sigma: float = 1.0
+    """Of the log-normal durations: at 1.0 one in a hundred takes ten times the median, at 0 all take the same."""
+    longest_s: float = 10.0
+    failing: float = 0.2
+    """Share of kernels that fail."""
+    speedup_sigma: float = 0.35
+    """Of the log-normal speedups, whose median is 1."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.median_s <= self.longest_s or self.sigma < 0 or self.speedup_sigma < 0:
+            raise ValueError("expected 0 <= median_s <= longest_s and no negative sigma")
+        if not 0 <= self.failing <= 1:
+            raise ValueError(f"failing is {self.failing}, expected 0 to 1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +154,8 @@ class TimingSettings:
 class Settings:
     limits: Limits = field(default_factory=Limits)
     timing: TimingSettings = field(default_factory=TimingSettings)
+    pool: PoolLimits = field(default_factory=PoolLimits)
+    simulated: SimulatedLimits = field(default_factory=SimulatedLimits)
     chip: str = "cpu-x86_64"
     cache: Path = field(default_factory=lambda: Path(platformdirs.user_cache_dir("kernelevolve")))
     """Calibrations, compiled baselines and the machine-wide lock."""
@@ -103,5 +170,7 @@ def from_env(environment: Mapping[str, str]) -> Settings:
     return Settings(
         limits=settings.from_env(Limits, environment, "EVALUATOR_"),
         timing=settings.from_env(TimingSettings, environment, "TIMING_"),
+        pool=settings.from_env(PoolLimits, environment, "EVALUATOR_"),
+        simulated=settings.from_env(SimulatedLimits, environment, "SIMULATED_"),
         chip=environment.get("EVALUATOR_CHIP", "") or "cpu-x86_64",
     )

@@ -131,7 +131,7 @@ class Workbenches:
     async def use(
         self, operator: OperatorRef, source: str, threads: int, cpus: tuple[int, ...]
     ) -> AsyncIterator[Workbench]:
-        """The workbench of ``operator``. One whose process was lost is closed with its last user."""
+        """The workbench of ``operator``. One whose process was lost, or may be, is closed with its last user."""
         key = (operator.source_hash, threads)
         bench = self._open.get(key)
         if bench is None or bench.lost:
@@ -140,7 +140,8 @@ class Workbenches:
         self._users[bench] += 1
         try:
             yield bench
-        except OracleLost:
+        except (OracleLost, asyncio.CancelledError):
+            # A cancelled question costs its child the process: the answer would be taken for the next one's.
             bench.lost = True
             if self._open.get(key) is bench:
                 del self._open[key]

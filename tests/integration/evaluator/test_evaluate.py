@@ -71,13 +71,6 @@ def test_a_nasty_kernel_does_not_hurt_the_next_evaluation(worker, name):
     assert found.status is Status.PASSED, evidence(found)
 
 
-def test_a_kernel_judged_before_is_answered_from_memory(worker):
-    first = worker.evaluate(kernel_source("zeros") + "// remembered\n")
-    again = worker.evaluate(kernel_source("zeros") + "// remembered\n")
-    assert (first.memoised, again.memoised) == (False, True)
-    assert (again.status, again.evidence) == (first.status, first.evidence)
-
-
 def test_a_final_measurement_uses_several_fresh_processes_and_reports_cold_times(worker):
     found = worker.evaluate(kernel_source("right"), purpose=Purpose.FINAL)
     assert found.status is Status.PASSED, evidence(found)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from evaluator_svc import service
+from evaluator_svc import evaluators, service
 from evaluator_svc.evaluate import Evaluator
 from shared import envelopes, topics, wire
 from shared.clock import SystemClock
@@ -50,13 +50,13 @@ async def test_a_request_delivered_twice_is_evaluated_once_and_answered_with_one
 
 def test_an_unknown_chip_is_refused_with_the_known_ones():
     with pytest.raises(ChipError, match="unknown chip `abacus`.*cpu-x86_64"):
-        service.toolchain_of("abacus")
+        evaluators.toolchain_of("abacus")
 
 
 def test_a_missing_compiler_is_refused_with_how_to_install_it(monkeypatch):
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(ChipError, match="install"):
-        service.toolchain_of("cpu-x86_64")
+        evaluators.toolchain_of("cpu-x86_64")
 
 
 @on_loop

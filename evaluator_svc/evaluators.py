@@ -1,0 +1,66 @@
+"""What the pool needs of whoever evaluates, and the two that there are: this machine's, and the simulated chip's."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from evaluator_svc.evaluate import Evaluator
+from evaluator_svc.settings import Settings
+from evaluator_svc.simulated import TOOLCHAIN, SimulatedEvaluator
+from evaluator_svc.stages import Stopwatch
+from evaluator_svc.toolchains import Toolchain
+from evaluator_svc.toolchains.cpu import CpuToolchain
+from shared import chips
+from shared.errors import ChipError
+from shared.events import Entry, Evaluation, EvaluationRequested, OperatorRef
+from shared.ports import Ports
+
+TOOLCHAINS: dict[str, type[CpuToolchain]] = {"cpu": CpuToolchain}
+"""By the name a chip sheet gives."""
+
+
+class Evaluates(Protocol):
+    """Turns a request into a verdict. Concurrent calls are allowed; a cancelled one ends soon."""
+
+    settings: Settings
+
+    async def admit(self, operator: OperatorRef, threads: int) -> None:
+        """Raises ``OperatorError`` when nothing of ``operator`` could be evaluated."""
+        ...
+
+    async def evaluate(self, request: EvaluationRequested, watch: Stopwatch | None = None) -> Evaluation:
+        """Raises ``Unavailable`` while the store or the cache is gone; nothing about a kernel raises."""
+        ...
+
+    def environment(self) -> tuple[Entry, ...]:
+        """What results are obtained with, whatever the request."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+def evaluator_of(ports: Ports, settings: Settings) -> Evaluates:
+    """The evaluator of ``settings.chip``; whoever asks for it closes it.
+
+    Raises:
+        ChipError: the chip cannot be served on this machine.
+    """
+    if chips.load(settings.chip).toolchain == TOOLCHAIN:
+        return SimulatedEvaluator(ports.store.blobs, settings)
+    return Evaluator(ports, settings, toolchain_of(settings.chip))
+
+
+def toolchain_of(chip: str) -> Toolchain:
+    """The toolchain of ``chip``, usable on this machine.
+
+    Raises:
+        ChipError: unknown chip, no adapter for it, or its compiler is missing (the message says how to install it).
+    """
+    sheet = chips.load(chip)
+    if sheet.toolchain not in TOOLCHAINS:
+        raise ChipError(f"chip `{chip}` needs toolchain `{sheet.toolchain}`, which this worker has not")
+    toolchain = TOOLCHAINS[sheet.toolchain]()
+    problem = toolchain.check()
+    if problem is not None:
+        raise problem
+    return toolchain

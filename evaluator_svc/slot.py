@@ -1,0 +1,254 @@
+"""One slot of a worker: claim, evaluate, fence, remember, publish, finish.
+
+The claim is renewed all the while. Once it is not held any more, by a worker that was stopped for longer than its time
+to live or after the cache lost its data, whatever the slot has is dropped: somebody else does the work. A verdict is
+remembered before it is published, and the published event's id derives from the request's, so doing any of it twice
+gives the same event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+
+from evaluator_svc.evaluators import Evaluates
+from evaluator_svc.memo import Memo
+from evaluator_svc.observer import Happening, Observer
+from evaluator_svc.pausing import pause
+from evaluator_svc.settings import PoolLimits
+from evaluator_svc.stages import Stopwatch
+from shared import envelopes, tracing, wire
+from shared.bus import Record
+from shared.cache import Claim
+from shared.errors import Fatal, Poison, Retryable, Unavailable
+from shared.events import Entry, Envelope, Evaluation, EvaluationCompleted, EvaluationRequested, Status
+from shared.patience import patiently
+from shared.ports import Ports
+
+PAUSE_S = 0.5
+"""Longest pause after a claim that found no cache."""
+
+log = logging.getLogger(__name__)
+
+
+class Stuck(Fatal):
+    """An evaluation that was told to end and did not: only the end of the process ends it."""
+
+
+class Slot:
+    """See the module."""
+
+    def __init__(
+        self, *, ports: Ports, evaluator: Evaluates, chip: str, worker: str, limits: PoolLimits, observer: Observer
+    ) -> None:
+        self._bus, self._queues, self._clock = ports.bus, ports.cache.queues, ports.clock
+        self._evaluator, self._memo = evaluator, Memo(ports.store.documents)
+        self._chip, self._worker, self._limits, self._observer = chip, worker, limits, observer
+        self.busy = False
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Take work until ``stop`` is set and what is in hand is finished, or given back after ``drain_s``.
+
+        Raises:
+            Stuck: an evaluation could not be ended.
+            Exception: a bug in evaluating, unchanged.
+        """
+        while not stop.is_set():
+            claim = await self._claim(stop)
+            if claim is None:
+                continue
+            if stop.is_set():
+                await self._give_back(claim)
+                return
+            self.busy = True
+            try:
+                await self._work(claim, stop)
+            finally:
+                self.busy = False
+
+    async def _claim(self, stop: asyncio.Event) -> Claim | None:
+        """Never cancelled: a claim whose answer nobody hears would be lost work until it expires."""
+        limits = self._limits
+        try:
+            return await self._queues.claim(self._chip, self._worker, limits.claim_ttl_s, limits.claim_wait_s)
+        except Unavailable as error:
+            log.warning("no work from the queue of %s: %s", self._chip, error)
+            await pause(stop, PAUSE_S)
+            return None
+
+    async def _work(self, claim: Claim, stop: asyncio.Event) -> None:
+        """Answer the claimed request, unless the claim is lost or the drain runs out first."""
+        begin_ns = self._clock.monotonic_ns()
+        answering = asyncio.create_task(self._answer(claim))
+        renewing = asyncio.create_task(self._renew_until_lost(claim))
+        draining = asyncio.create_task(self._drained(stop))
+        try:
+            await asyncio.wait({answering, renewing, draining}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            answering.cancel()  # does nothing to one that is done
+            await asyncio.wait({answering})
+            for task in (renewing, draining):
+                task.cancel()
+        if answering.cancelled() and renewing.done():
+            self._drop(claim)
+        elif answering.cancelled():
+            await self._give_back(claim)
+        else:
+            evaluation = answering.result()
+            busy_ns = self._clock.monotonic_ns() - begin_ns
+            await self._finish(claim, busy_ns)
+            if evaluation is not None:
+                self._observer.answered(evaluation, busy_ns)
+
+    async def _answer(self, claim: Claim) -> Evaluation | None:
+        """The verdict, once it is published; None when there is none to give."""
+        envelope = self._read(claim)
+        if envelope is None:
+            return None
+        request = envelope.event
+        assert isinstance(request, EvaluationRequested)
+        self._observer.claimed(max(0, self._clock.now_ns() - envelope.time_ns))
+        with tracing.handling(envelope, type(request).__name__):
+            evaluation = await self._judged(claim, request)
+            if not await self._renew(claim):
+                self._drop(claim)
+                return None
+            evaluation = await patiently(partial(self._memo.keep, request, evaluation), "remember a verdict")
+            await self._publish(self._fact(envelope, request, evaluation, claim))
+        return evaluation
+
+    def _read(self, claim: Claim) -> Envelope | None:
+        """None for what no intake of this version put in: it is dropped, and the search will ask again."""
+        try:
+            envelope = wire.unpack(claim.work.body)
+        except Poison as error:
+            log.warning("work %s cannot be read and is dropped: %s", claim.work.id, error)
+            return None
+        if isinstance(envelope.event, EvaluationRequested):
+            return envelope
+        log.warning("work %s is a %s and is dropped", claim.work.id, type(envelope.event).__name__)
+        return None
+
+    async def _judged(self, claim: Claim, request: EvaluationRequested) -> Evaluation:
+        remembered = await patiently(partial(self._memo.recall, request), "recall a verdict")
+        if remembered is not None:
+            return remembered
+        if claim.deliveries > 1:
+            self._observer.happened(Happening.REDELIVERED)
+        if claim.deliveries > self._limits.deliveries_max:
+            self._observer.happened(Happening.GIVEN_UP)
+            return _infrastructure(
+                reason="every worker that tried it was lost: it may take its worker along",
+                deliveries=claim.deliveries - 1,
+                lost_by=", ".join(claim.lost_by),
+            )
+        return await patiently(partial(self._evaluate, request), f"evaluate {request.evaluation_id}")
+
+    async def _evaluate(self, request: EvaluationRequested) -> Evaluation:
+        """One try, ended at the deadline.
+
+        Raises:
+            Unavailable: the store or the cache is gone.
+            Stuck: it could not be ended.
+        """
+        watch = Stopwatch()
+        task = asyncio.create_task(self._evaluator.evaluate(request, watch))
+        try:
+            await asyncio.wait({task}, timeout=self._limits.deadline_s)
+            if task.done():
+                return task.result()
+        finally:
+            stage = watch.current
+            await self._end(task, request)
+        self._observer.happened(Happening.OVERDUE)
+        return _infrastructure(
+            reason="not finished within the deadline", deadline_s=self._limits.deadline_s, stage=stage
+        )
+
+    async def _end(self, task: asyncio.Task[Evaluation], request: EvaluationRequested) -> None:
+        if task.done():
+            return
+        task.cancel()
+        await asyncio.wait({task}, timeout=self._limits.grace_s)
+        if not task.done():
+            self._observer.happened(Happening.STUCK)
+            raise Stuck(
+                f"evaluation {request.evaluation_id} did not end within {self._limits.grace_s:g} s of being told"
+            )
+        if not task.cancelled() and task.exception() is not None:
+            log.warning("evaluation %s ended with %r", request.evaluation_id, task.exception())
+
+    async def _renew_until_lost(self, claim: Claim) -> None:
+        """Returns once the claim is not held any more. A cache that is gone is asked until it knows."""
+        while True:
+            await asyncio.sleep(self._limits.claim_ttl_s / 3)
+            if not await self._renew(claim):
+                return
+
+    async def _renew(self, claim: Claim) -> bool:
+        renewing = partial(self._queues.renew, self._chip, claim, self._limits.claim_ttl_s)
+        return await patiently(renewing, f"renew the claim on {claim.work.id}")
+
+    async def _drained(self, stop: asyncio.Event) -> None:
+        await stop.wait()
+        await asyncio.sleep(self._limits.drain_s)
+
+    def _fact(self, envelope: Envelope, request: EvaluationRequested, evaluation: Evaluation, claim: Claim) -> Envelope:
+        fact = EvaluationCompleted(
+            search_id=request.search_id,
+            evaluation_id=request.evaluation_id,
+            candidate_id=request.candidate_id,
+            kernel_id=request.kernel.kernel_id,
+            chip=request.chip,
+            purpose=request.purpose,
+            evaluation=evaluation,
+            attempt=request.attempt,
+            at_ns=self._clock.now_ns(),
+        )
+        return envelopes.envelope(
+            fact,
+            cause_id=envelope.id,
+            source=f"/evaluator/{self._chip}/{self._worker}",
+            clock=self._clock,
+            attempt=request.attempt,
+            lease=str(claim.token),
+            traceparent=tracing.current_traceparent() or envelope.traceparent,
+        )
+
+    async def _publish(self, answer: Envelope) -> None:
+        topic, record = envelopes.topic_of(answer.event), wire.encode(answer)
+        await patiently(partial(self._publish_once, topic, record), f"publish to {topic}")
+
+    async def _publish_once(self, topic: str, record: Record) -> None:
+        try:
+            await self._bus.publish(topic, record)
+        except Unavailable:
+            raise
+        except Retryable as error:  # a full topic: there is nothing better to do with a verdict than to wait
+            raise Unavailable(str(error)) from error
+
+    async def _finish(self, claim: Claim, cost_ns: int) -> None:
+        """A cache that is gone is waited for while the claim lives; after that somebody else answers from memory."""
+        try:
+            async with asyncio.timeout(self._limits.claim_ttl_s):
+                finishing = partial(self._queues.finish, self._chip, claim, cost_ns)
+                await patiently(finishing, f"finish {claim.work.id}")
+        except TimeoutError:
+            log.warning("the claim on %s expires by itself", claim.work.id)
+
+    def _drop(self, claim: Claim) -> None:
+        log.warning("the claim on %s is lost, and what was made of it dropped", claim.work.id)
+        self._observer.happened(Happening.FENCED)
+
+    async def _give_back(self, claim: Claim) -> None:
+        self._observer.happened(Happening.GIVEN_BACK)
+        try:
+            await self._queues.give_back(self._chip, claim)
+        except Unavailable as error:
+            log.warning("the claim on %s expires by itself: %s", claim.work.id, error)
+
+
+def _infrastructure(**evidence: object) -> Evaluation:
+    entries = tuple(Entry(name=name, value=str(value)) for name, value in evidence.items())
+    return Evaluation(status=Status.INFRASTRUCTURE, evidence=entries)
