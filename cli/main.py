@@ -27,6 +27,7 @@ COMMANDS = {
     "watch": "Follow a search on a server to its end.",
     "cancel": "End a search on a server.",
     "serve": "Run one service, or all of them, in the foreground.",
+    "dlq": "List, show and redrive records that no service could handle.",
     "token": "Make bearer tokens for a server.",
 }
 """Name and summary, so that ``--help`` imports no command."""
