@@ -38,6 +38,11 @@ REFUSED_IN_A_ROW_MAX = 20
 log = logging.getLogger(__name__)
 
 
+def group_of(chip: str) -> str:
+    """The consumer group of a chip's pool."""
+    return f"evaluator.{chip}"
+
+
 class Intake:
     """A member of the chip's group; see the module."""
 
@@ -63,7 +68,7 @@ class Intake:
             Fatal: too many well-formed records in a row are not for this chip.
         """
         async with AsyncExitStack() as stack:
-            subscription = self._bus.subscribe(self._topic, f"evaluator.{self._chip}")
+            subscription = self._bus.subscribe(self._topic, group_of(self._chip))
             if not await self._join(subscription, stack, stop):
                 return
             self._subscription = subscription

@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from evaluator_svc.capacity import Announcer, worker_id
 from evaluator_svc.evaluators import Evaluates
+from evaluator_svc.exported import Exported, Samples
 from evaluator_svc.intake import Intake
-from evaluator_svc.observer import Counts, Observer
+from evaluator_svc.observer import Observer
 from evaluator_svc.slot import Slot, Stuck
 from shared.ports import Ports
 
@@ -26,7 +27,7 @@ class Worker:
     ) -> None:
         settings = evaluator.settings
         self.id, self.chip, self.slots = worker_id(), settings.chip, settings.pool.slots
-        self.observer = observer or Counts()
+        self.observer = observer or Exported(self.chip)
         self.draining = False
         self._when_stuck = when_stuck
         self._intake = Intake(
@@ -48,6 +49,7 @@ class Worker:
             )
             for _ in range(self.slots)
         ]
+        self._samples = Samples(self.chip, ports.cache.queues, slots=self._taking, lag=self.lag)
         self._announcer = Announcer(
             bus=ports.bus,
             clock=ports.clock,
@@ -76,6 +78,7 @@ class Worker:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._note_draining(stop))
                 group.create_task(self._announcer.run(stop))
+                group.create_task(self._samples.run(stop))
                 group.create_task(self._intake.run(stop))
                 for slot in self._slots:
                     group.create_task(slot.run(stop))
@@ -84,6 +87,10 @@ class Worker:
             raise
         finally:
             await self._announcer.gone()
+
+    def _taking(self) -> int:
+        """Slots that take new work."""
+        return 0 if self.draining else self.slots
 
     async def _note_draining(self, stop: asyncio.Event) -> None:
         await stop.wait()

@@ -18,7 +18,7 @@ from evaluator_svc.observer import Happening, Observer
 from evaluator_svc.pausing import pause
 from evaluator_svc.settings import PoolLimits
 from evaluator_svc.stages import Stopwatch
-from shared import envelopes, tracing, wire
+from shared import envelopes, logs, tracing, wire
 from shared.bus import Record
 from shared.cache import Claim
 from shared.errors import Fatal, Poison, Retryable, Unavailable
@@ -109,7 +109,9 @@ class Slot:
         request = envelope.event
         assert isinstance(request, EvaluationRequested)
         self._observer.claimed(max(0, self._clock.now_ns() - envelope.time_ns))
-        with tracing.handling(envelope, type(request).__name__):
+        name = type(request).__name__
+        about = logs.about(event=name, event_id=envelope.id, **envelopes.names(request))
+        with about, tracing.handling(envelope, name):
             evaluation = await self._judged(claim, request)
             if not await self._renew(claim):
                 self._drop(claim)
@@ -213,7 +215,7 @@ class Slot:
             clock=self._clock,
             attempt=request.attempt,
             lease=str(claim.token),
-            traceparent=tracing.current_traceparent() or envelope.traceparent,
+            traceparent=tracing.onward(envelope),
         )
 
     async def _publish(self, answer: Envelope) -> None:

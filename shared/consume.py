@@ -29,6 +29,9 @@ from shared.events import Envelope
 Handler = Callable[[Envelope], Awaitable[None]]
 Sleep = Callable[[float], Awaitable[object]]
 
+OUTCOMES = ("handled", "poison", "retried")
+"""What a record or a try can end as, in ``metrics.RECORDS``."""
+
 log = logging.getLogger(__name__)
 
 

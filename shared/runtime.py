@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from shared import logs, metrics, telemetry
 from shared.bus import Subscription
-from shared.consume import ConsumeLimits, Consumer, Handler
+from shared.consume import OUTCOMES, ConsumeLimits, Consumer, Handler
 from shared.dependencies import Dependencies, WatchSettings
 from shared.errors import Fatal, UserError
 from shared.health import Health, Phase
@@ -200,6 +200,9 @@ async def _join(services: Sequence[Service], ports: Ports, stack: AsyncExitStack
 
 
 def _sampling(members: Sequence[_Member], health: Sequence[Health]) -> Background:
+    for member in members:
+        for outcome in OUTCOMES:  # a query sees a first dead letter only as growth from something
+            metrics.RECORDS.inc(member.subscribe.topic, member.subscribe.group, outcome, by=0)
     lag = LagSampler([(member.subscribe.topic, member.subscribe.group, member.subscription) for member in members])
 
     async def sample() -> None:

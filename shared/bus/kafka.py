@@ -28,7 +28,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.partitioner import DefaultPartitioner
 
-from shared import topics
+from shared import metrics, topics
 from shared.bus import Delivery, Record, kafka_protocol
 from shared.bus.kafka_settings import Cluster, KafkaSettings
 from shared.bus.positions import Positions
@@ -728,6 +728,7 @@ class _Member(ConsumerRebalanceListener):  # type: ignore[misc]  # the driver ha
         if missing:
             where = f"{delivery.topic}[{delivery.partition}]@{delivery.offset}"
             log.warning("%s: %d records before it are missing", where, missing)
+            metrics.OFFSET_GAPS.inc(delivery.topic, by=missing)
         return delivery
 
     def ask(self, *, paused: bool, wait_s: float) -> None:
