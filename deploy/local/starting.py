@@ -114,7 +114,7 @@ def _start_group(group: Group, keeper: Keeper, found: State, deadline: float, re
         rows = keeper.info()
         for name, member in waiting.items():
             if rows[name]["statename"] in FAILED or supervision.starts(Path(member.log).parent).get(name, 0) > 1:
-                raise ClusterError(f"{name} ended: {rows[name]['spawnerr'] or 'see its log'}{_tail(member)}")
+                raise ClusterError(f"{name} ended before it was ready{_tail(member) or ': ' + rows[name]['spawnerr']}")
         if time.monotonic() > deadline:
             raise ClusterError("\n".join(f"{name} is not ready yet{_tail(member)}" for name, member in waiting.items()))
         time.sleep(POLL_S)
@@ -140,8 +140,7 @@ def _await_pools(wanted: Layout, found: State, deadline: float) -> None:
 
 
 def _tail(member: Member) -> str:
+    """The end of its log, and where that is; empty when it wrote none."""
     log = Path(member.log)
-    if not log.exists():
-        return ""
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES:]
-    return "".join(f"\n  | {line}" for line in lines) + f"\n  ({log})"
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
+    return "".join(f"\n  | {line}" for line in lines[-LOG_LINES:]) + (f"\n  ({log})" if lines else "")

@@ -109,7 +109,7 @@ def test_a_service_that_cannot_start_is_named_with_the_end_of_its_log_and_nothin
     place = Place(tmp_path, home)
     done = place.cluster("up", "--chips", CHIP, "--workers", 1, LOG_FORMAT="poetry")
     assert done.returncode == 1
-    assert " ended: " in done.stderr
+    assert " ended before it was ready" in done.stderr
     assert "LOG_FORMAT" in done.stderr
     assert remains.marked(place.folder) == set()
 
