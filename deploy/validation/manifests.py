@@ -8,6 +8,7 @@ import subprocess
 import sysconfig
 import tempfile
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -73,17 +74,23 @@ def build(folder: Path) -> list[Object]:
 def complaints(objects: Sequence[Object]) -> Iterator[str]:
     """What the schemas say; unknown fields and unknown kinds are complaints too."""
     for found in objects:
-        if found["apiVersion"] == "keda.sh/v1alpha1":
-            validator = jsonschema.Draft202012Validator(SCALED_OBJECT)
-            for error in validator.iter_errors(found):
-                yield f"{name_of(found)}: {error.json_path}: {error.message}"
-            continue
-        try:
-            kubernetes_validate.validate(found, KUBERNETES, strict=True)
-        except kubernetes_validate.ValidationError as error:
-            yield f"{name_of(found)}: {'.'.join(map(str, error.path))}: {error.message}"
-        except kubernetes_validate.SchemaNotFoundError:
-            yield f"{name_of(found)}: no such kind in Kubernetes {KUBERNETES}: {found['apiVersion']}"
+        yield from _said_of(json.dumps(found))
+
+
+@cache
+def _said_of(text: str) -> tuple[str, ...]:
+    """Of one object. Remembered, because the same objects are in several builds."""
+    found = json.loads(text)
+    if found["apiVersion"] == "keda.sh/v1alpha1":
+        errors = jsonschema.Draft202012Validator(SCALED_OBJECT).iter_errors(found)
+        return tuple(f"{name_of(found)}: {error.json_path}: {error.message}" for error in errors)
+    try:
+        kubernetes_validate.validate(found, KUBERNETES, strict=True)
+    except kubernetes_validate.ValidationError as error:
+        return (f"{name_of(found)}: {'.'.join(map(str, error.path))}: {error.message}",)
+    except kubernetes_validate.SchemaNotFoundError:
+        return (f"{name_of(found)}: no such kind in Kubernetes {KUBERNETES}: {found['apiVersion']}",)
+    return ()
 
 
 def name_of(found: Object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
-from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -33,7 +33,7 @@ def of_process(process: Process) -> Iterator[str]:
             yield f"{process.where}: {complaint}"
 
 
-def of_pair(processes: Sequence[Process], names: frozenset[str]) -> Iterator[str]:
+def of_calls(processes: Sequence[Process], names: frozenset[str]) -> Iterator[str]:
     """URLs of services must name one of ``names`` (Services, or compose services) and the port it serves on."""
     ports = {process.name: _port(process.settings.get("GRPC_LISTEN", "")) for process in processes}
     for process in processes:
@@ -110,8 +110,8 @@ def of_security(objects: Sequence[Object]) -> Iterator[str]:
         yield from (f"{name_of(found)}: expected {what}" for what, holds in wanted.items() if not holds)
 
 
-def of_compose(compose: Mapping[str, Any]) -> Iterator[str]:
-    """Pinned images, limits, health where somebody waits for it, and only loopback published."""
+def of_compose(compose: Mapping[str, Any], folder: Path) -> Iterator[str]:
+    """Pinned images, limits, health where somebody waits for it, mounts that exist, and only loopback published."""
     services = compose["services"]
     for name, service in services.items():
         where = f"compose.yaml, {name}"
@@ -127,10 +127,15 @@ def of_compose(compose: Mapping[str, Any]) -> Iterator[str]:
         for port in service.get("ports", ()):
             if not port.startswith("127.0.0.1:"):
                 yield f"{where}: port {port} is published beyond loopback"
+        files = [str(volume).split(":", maxsplit=1)[0] for volume in service.get("volumes", ())]
+        files += [option.partition("=")[2] for option in service.get("security_opt", ()) if "seccomp=." in option]
+        for file in files:
+            if file.startswith(".") and not (folder / file).exists():
+                yield f"{where}: needs {file}, which does not exist"
 
 
 def _command(process: Process) -> Iterator[str]:
-    if not process.module or find_spec(f"{process.module}.__main__") is None:
+    if not process.module or not (variables.ROOT / process.module / "__main__.py").exists():
         yield f"runs {' '.join(process.command)!r}, which is no service"
 
 
