@@ -375,7 +375,9 @@ class _Topics:
         config = {"retention.ms": str(row.retention_ms), "cleanup.policy": "compact" if row.compacted else "delete"}
         if _is_dead_letters(row.name):
             config["max.message.bytes"] = str(self._settings.record_bytes_max * DEAD_LETTER_FACTOR)
-        return NewTopic(row.name, row.partitions, self._settings.replication, topic_configs=config)
+        new = NewTopic(row.name, row.partitions, 1, topic_configs=config)
+        new.replication_factor = self._settings.replication  # the constructor refuses -1, brokers since 2.4 do not
+        return new
 
     async def _ask(self, what: str, request: Callable[[AIOKafkaAdminClient], Awaitable[Any]]) -> Any:
         """One request at a time. A connection that failed is made anew from the bootstrap servers."""
