@@ -69,7 +69,7 @@ class MemoryDocuments:
         self, collection: str, prefix: str = "", after: str = ""
     ) -> AsyncIterator[tuple[str, dict[str, object]]]:
         for key, text in sorted(self._collections.get(collection, {}).items()):
-            if key.startswith(prefix) and key > after:
+            if key.startswith(prefix) and (key > after or not after):
                 yield key, json.loads(text)
 
 

@@ -107,9 +107,9 @@ class _Database:
     def __init__(self, url: str) -> None:
         try:
             parsed = parse_uri(url, validate=True, warn=False)
-        except (errors.InvalidURI, errors.ConfigurationError, ValueError) as error:
+        except (errors.PyMongoError, ValueError, OSError) as error:  # e.g. a certificate that is not there
             raise UserError(
-                f"cannot be used: {error}", where="STORE_URL", hint="write mongodb://host:port/db"
+                f"cannot be used: {_one_line(error)}", where="STORE_URL", hint="write mongodb://host:port/db"
             ) from error
         hosts = ",".join(f"{host}:{port}" for host, port in parsed["nodelist"])
         self.name = parsed["database"] or DATABASE
@@ -160,8 +160,8 @@ class _Database:
     def _connected(self) -> AsyncIOMotorClient[Record]:
         try:
             return AsyncIOMotorClient(self._url, appname="kernelevolve", **self._options)
-        except (errors.ConfigurationError, ValueError, OSError) as error:  # e.g. a certificate that is not there
-            raise UserError(f"cannot be used: {error}", where=self.shown) from error
+        except (errors.PyMongoError, ValueError, OSError) as error:
+            raise UserError(f"cannot be used: {_one_line(error)}", where=self.shown) from error
 
     async def _check(self) -> None:
         try:

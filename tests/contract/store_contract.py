@@ -192,6 +192,21 @@ class StoreContract(ABC):
             assert [key async for key, _ in store.documents.scan("c", "a", after="b1")] == []
 
     @on_loop
+    async def test_names_and_keys_may_hold_any_character(self) -> None:
+        odd = ["", ".", "$", "a.b", "$set", "\x00", "a\x00", "\U0010ffff", "/", " ", "x" * 5000]
+        value = {"$set": {"a.b": 1, "": None}, "_id": "mine", "é\x00": ["$"]}
+        async with self.make() as store:
+            for name in odd:
+                assert await store.documents.create(name, name, value) is None
+                await store.documents.put(name, f"{name}2", {})
+                await store.journal.append(name, an_entry(0, name))
+            for name in odd:
+                assert await store.documents.get(name, name) == value
+                assert await listed(store.documents.scan(name)) == [(name, value), (f"{name}2", {})]
+                assert await listed(store.journal.read(name)) == [an_entry(0, name)]
+            assert list(await store.journal.streams()) == sorted(odd)
+
+    @on_loop
     async def test_an_open_store_answers_a_ping(self) -> None:
         async with self.make() as store:
             await store.ping()
