@@ -8,37 +8,37 @@ import pytest
 
 from evaluator_svc import evaluators, service
 from evaluator_svc.evaluate import Evaluator
+from evaluator_svc.pool import Worker
 from shared import envelopes, topics, wire
 from shared.clock import SystemClock
 from shared.errors import ChipError
 from shared.events import EvaluationCompleted, Status
 from shared.runtime import running
-from tests.aio import on_loop
-from tests.integration.evaluator.pipeline import SETTINGS, kernel_source, opened, request_for
+from tests.aio import on_loop, until
+from tests.integration.evaluator.pipeline import kernel_source, opened, request_for
 
 pytestmark = [pytest.mark.serial, pytest.mark.timeout(300)]
 
 
-async def answers(ports, count):
-    found = []
-    async with ports.bus.subscribe(topics.FACTS, "test") as facts:
-        while len(found) < count:
-            delivery = await facts.poll(1.0)
-            if delivery is not None:
-                found.append(wire.decode(delivery.record))
-                await facts.commit(delivery)
-    return found
+async def answer(facts):
+    while (delivery := await facts.poll(1.0)) is None:
+        pass
+    await facts.commit(delivery)
+    return wire.decode(delivery.record)
 
 
 @on_loop
 async def test_a_request_delivered_twice_is_evaluated_once_and_answered_with_one_identity():
-    async with opened() as (ports, evaluator):
+    async with opened() as (ports, evaluator), ports.bus.subscribe(topics.FACTS, "test") as facts:
         request = await request_for(ports, kernel_source("zeros"))
-        asked = envelopes.envelope(request, cause_id="cause", source="/test", clock=SystemClock())
-        async with running([service.build(ports, SETTINGS, evaluator=evaluator)], ports):
-            for _ in range(2):
-                await ports.bus.publish(topics.evaluation_requests(request.chip), wire.encode(asked))
-            first, second = await answers(ports, 2)
+        asked = wire.encode(envelopes.envelope(request, cause_id="cause", source="/test", clock=SystemClock()))
+        worker = Worker(ports, evaluator)
+        async with running([service.serve(ports, worker, evaluator)], ports):
+            await ports.bus.publish(topics.evaluation_requests(request.chip), asked)
+            first = await answer(facts)
+            await until(lambda: worker.busy == 0)
+            await ports.bus.publish(topics.evaluation_requests(request.chip), asked)
+            second = await answer(facts)
     assert first.id == second.id
     assert isinstance(first.event, EvaluationCompleted)
     assert isinstance(second.event, EvaluationCompleted)
