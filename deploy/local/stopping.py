@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import psutil
@@ -16,6 +16,8 @@ from deploy.local.ports import is_free
 from deploy.local.starting import POLL_S
 from deploy.local.state import State
 from deploy.local.supervision import Keeper
+
+PORTS_S = 5.0
 
 
 def stop(folder: Path, tell: Callable[[str], None]) -> None:
@@ -35,13 +37,23 @@ def stop(folder: Path, tell: Callable[[str], None]) -> None:
     for process in left:
         tell(f"left over: {remains.describe(process)}")
     stuck = [remains.describe(process) for process in remains.end(left)]
-    busy = [f"port {port}" for port in ([] if found is None else found.ports) if not is_free(port)]
+    busy = [f"port {port}" for port in _staying(() if found is None else found.ports)]
     if stuck or busy:
         raise ClusterError(f"still there: {', '.join([*stuck, *busy])}")
     if found is not None and Path(found.socket).parent != folder:
         shutil.rmtree(Path(found.socket).parent, ignore_errors=True)
     state.forget(folder)
     scrape.forget(folder)
+
+
+def _staying(ports: Iterable[int]) -> list[int]:
+    """Ports that are not free soon: a process counts as ended a moment before its last thread has let go of them."""
+    deadline = time.monotonic() + PORTS_S
+    left = [port for port in ports if not is_free(port)]
+    while left and time.monotonic() < deadline:
+        time.sleep(POLL_S)
+        left = [port for port in left if not is_free(port)]
+    return left
 
 
 def _in_order(keeper: Keeper, found: State, tell: Callable[[str], None]) -> None:

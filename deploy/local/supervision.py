@@ -31,6 +31,8 @@ LOG_BACKUPS = 2
 LOG = "supervisord.log"
 MARK = "KERNELEVOLVE_CLUSTER"
 """In the environment of everything a cluster runs: the cluster's folder."""
+GROUP_MARK = "KERNELEVOLVE_CLUSTER_GROUP"
+"""In the environment of everything but supervisord."""
 
 
 def config(processes: Sequence[Process], folder: Path, logs: Path, socket_path: Path) -> str:
@@ -59,7 +61,8 @@ def _program(process: Process, logs: Path) -> str:
     """Only the process itself is told to stop: an evaluator still needs its children while it drains. All are killed
     when the time is up.
     """
-    environment = ",".join(f'{name}="{_text(value)}"' for name, value in process.environment.items())
+    told = {**process.environment, GROUP_MARK: process.group}
+    environment = ",".join(f'{name}="{_text(value)}"' for name, value in told.items())
     return f"""\
 [program:{process.name}]
 command={_text(shlex.join(process.argv))}
