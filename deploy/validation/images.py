@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatch
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -29,7 +30,7 @@ def complaints(root: Path) -> Iterator[str]:
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     if f'image.version="{project["version"]}"' not in dockerfile:
         yield f"Dockerfile: its label says another version than {project['version']}"
-    yield from unpinned((root / "deploy" / "constraints.txt").read_text(encoding="utf-8"), project["name"])
+    yield from unpinned((root / "deploy" / "constraints.txt").read_text(encoding="utf-8"), project)
 
 
 def in_context(path: str, ignored: str) -> bool:
@@ -47,7 +48,7 @@ def in_context(path: str, ignored: str) -> bool:
     return sent
 
 
-def unpinned(constraints: str, project: str) -> Iterator[str]:
+def unpinned(constraints: str, project: Mapping[str, Any]) -> Iterator[str]:
     """Packages of the images that the constraints do not pin, and pins that no image needs or the project refuses."""
     pins: dict[str, str] = {}
     for line in constraints.splitlines():
@@ -63,21 +64,31 @@ def unpinned(constraints: str, project: str) -> Iterator[str]:
                 yield f"constraints.txt: {name}=={pins[name]}, but {requirement} is needed"
 
 
-def closure(project: str, extras: Iterable[str]) -> dict[str, list[Requirement]]:
-    """Everything that ``project`` with ``extras`` installs, by name, as required by the packages installed here."""
+def closure(project: Mapping[str, Any], extras: Iterable[str]) -> dict[str, list[Requirement]]:
+    """Everything that ``project`` (the table of pyproject.toml) with ``extras`` installs, by name.
+
+    What its packages need in turn is read from those that are installed here.
+    """
     found: dict[str, list[Requirement]] = {}
     seen: set[tuple[str, str]] = set()
-    waiting = [(canonicalize_name(project), extra) for extra in ("", *extras)]
+    waiting = [(canonicalize_name(project["name"]), extra) for extra in ("", *extras)]
     while waiting:
         name, extra = waiting.pop()
         if (name, extra) in seen:
             continue
         seen.add((name, extra))
-        for text in metadata.requires(name) or ():
-            requirement = Requirement(text)
-            if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
-                other = canonicalize_name(requirement.name)
-                if other != project:
-                    found.setdefault(other, []).append(requirement)
-                waiting += [(other, wanted) for wanted in ("", *requirement.extras)]
+        for requirement in _required(project, name, extra):
+            other = canonicalize_name(requirement.name)
+            if other != canonicalize_name(project["name"]):
+                found.setdefault(other, []).append(requirement)
+            waiting += [(other, wanted) for wanted in ("", *requirement.extras)]
     return found
+
+
+def _required(project: Mapping[str, Any], name: str, extra: str) -> Iterator[Requirement]:
+    if name == canonicalize_name(project["name"]):
+        yield from map(Requirement, project["optional-dependencies"][extra] if extra else project["dependencies"])
+        return
+    for requirement in map(Requirement, metadata.requires(name) or ()):
+        if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+            yield requirement

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import shutil
+import tomllib
 from collections.abc import Callable
 from typing import Any
 
@@ -199,11 +200,12 @@ def test_a_source_that_the_context_leaves_out_is_told(tmp_path):
 
 def test_a_package_without_a_pin_is_told():
     constraints = (DEPLOY / "constraints.txt").read_text()
-    assert list(images.unpinned(constraints, "kernelevolve")) == []
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert list(images.unpinned(constraints, project)) == []
     without = re.sub(r"^numpy==.*\n", "", constraints, flags=re.MULTILINE)
-    assert list(images.unpinned(without, "kernelevolve")) == ["constraints.txt: numpy is not pinned"]
+    assert list(images.unpinned(without, project)) == ["constraints.txt: numpy is not pinned"]
     old = re.sub(r"^numpy==.*", "numpy==1.0", constraints, flags=re.MULTILINE)
-    assert any("numpy==1.0, but numpy>=" in said for said in images.unpinned(old, "kernelevolve"))
+    assert any("numpy==1.0, but numpy>=" in said for said in images.unpinned(old, project))
 
 
 def test_variables_are_found_where_they_are_read():
