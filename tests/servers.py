@@ -52,6 +52,10 @@ class Server:
                 return self
         raise RuntimeError(f"no server on port {self.port}:\n{self.log.read_text(errors='replace')[-2000:]}")
 
+    @property
+    def address(self) -> str:
+        return f"{HOST}:{self.port}"
+
     def kill(self) -> None:
         """SIGKILL, as a crash: nothing is written, nobody is told."""
         self._end(signal.SIGKILL)

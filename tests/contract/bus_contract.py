@@ -20,10 +20,10 @@ def a_record(key: str = "k", value: bytes = b"v") -> Record:
     return Record(key=key, value=value, headers={})
 
 
-async def drained(subscription: Subscription) -> list[Delivery]:
-    """Everything there is to read now."""
+async def drained(subscription: Subscription, patience_s: float = 0) -> list[Delivery]:
+    """Everything there is to read now; ``patience_s`` is how long news take to arrive."""
     found: list[Delivery] = []
-    while (delivery := await subscription.poll(0)) is not None:
+    while (delivery := await subscription.poll(patience_s)) is not None:
         found.append(delivery)
     return found
 
@@ -33,16 +33,25 @@ def values(deliveries: list[Delivery]) -> list[bytes]:
 
 
 class BusContract(ABC):
+    patience_s: float = 0
+    """How long a record that was published may take to arrive."""
+
     @abstractmethod
     def make(self) -> Bus:
         """A bus without records, not open yet."""
+
+    async def settled(self, *members: Subscription) -> None:  # noqa: B027 - where joining is done at once, nothing
+        """Wait until ``members``, all of their group, have divided the partitions of ``TOPIC`` among them."""
+
+    async def drained(self, member: Subscription) -> list[Delivery]:
+        return await drained(member, self.patience_s)
 
     @on_loop
     async def test_bytes_and_headers_arrive_as_they_were_sent(self) -> None:
         sent = Record(key="kéy", value=bytes(range(256)), headers={"ce_id": b"\x00\xff", "empty": b""})
         async with self.make() as bus, bus.subscribe(TOPIC, "g") as member:
             await bus.publish(TOPIC, sent)
-            delivery = await member.poll(1)
+            delivery = await member.poll(1 + self.patience_s)
             assert delivery is not None
             assert (delivery.topic, delivery.record) == (TOPIC, sent)
 
@@ -52,7 +61,7 @@ class BusContract(ABC):
         async with self.make() as bus, bus.subscribe(TOPIC, "g") as member:
             await bus.publish(TOPIC, Record(key="k", value=b"v", headers=headers))
             headers["a"] = b"2"
-            delivery = await member.poll(1)
+            delivery = await member.poll(1 + self.patience_s)
             assert delivery is not None
             assert delivery.record.headers == {"a": b"1"}
 
@@ -61,7 +70,7 @@ class BusContract(ABC):
         async with self.make() as bus, bus.subscribe(TOPIC, "g") as member:
             for number in range(40):
                 await bus.publish(TOPIC, a_record(f"k{number % 7}", str(number).encode()))
-            found = await drained(member)
+            found = await self.drained(member)
         assert len(found) == 40
         for key in {delivery.record.key for delivery in found}:
             mine = [delivery for delivery in found if delivery.record.key == key]
@@ -73,7 +82,7 @@ class BusContract(ABC):
         async with self.make() as bus, bus.subscribe(TOPIC, "g") as member:
             for _ in range(3):
                 await bus.publish(TOPIC, a_record())
-            offsets = [delivery.offset for delivery in await drained(member)]
+            offsets = [delivery.offset for delivery in await self.drained(member)]
         assert offsets == sorted(set(offsets))
 
     @on_loop
@@ -82,10 +91,10 @@ class BusContract(ABC):
             for value in (b"1", b"2", b"3"):
                 await bus.publish(TOPIC, a_record(value=value))
             async with bus.subscribe(TOPIC, "g") as member:
-                first, *_ = await drained(member)
+                first, *_ = await self.drained(member)
                 assert await member.commit(first)
             async with bus.subscribe(TOPIC, "g") as member:
-                assert values(await drained(member)) == [b"2", b"3"]
+                assert values(await self.drained(member)) == [b"2", b"3"]
 
     @on_loop
     async def test_a_subscription_can_be_opened_again(self) -> None:
@@ -97,7 +106,7 @@ class BusContract(ABC):
                     member.pause()
                     assert await member.poll(0) is None
                     member.resume()
-                    assert await member.poll(1) is not None
+                    assert await member.poll(1 + self.patience_s) is not None
 
     @on_loop
     async def test_a_commit_covers_its_own_partition_only(self) -> None:
@@ -105,11 +114,11 @@ class BusContract(ABC):
             for number in range(30):
                 await bus.publish(TOPIC, a_record(f"k{number}"))
             async with bus.subscribe(TOPIC, "g") as member:
-                found = await drained(member)
+                found = await self.drained(member)
                 committed = found[-1]
                 await member.commit(committed)
             async with bus.subscribe(TOPIC, "g") as member:
-                again = await drained(member)
+                again = await self.drained(member)
         left = [d for d in found if d.partition != committed.partition]
         assert sorted(d.record.key for d in again) == sorted(d.record.key for d in left)
 
@@ -117,29 +126,30 @@ class BusContract(ABC):
     async def test_groups_do_not_disturb_each_other(self) -> None:
         async with self.make() as bus, bus.subscribe(TOPIC, "a") as a, bus.subscribe(TOPIC, "b") as b:
             await bus.publish(TOPIC, a_record())
-            (delivery,) = await drained(a)
+            (delivery,) = await self.drained(a)
             await a.commit(delivery)
-            assert len(await drained(b)) == 1
+            assert len(await self.drained(b)) == 1
 
     @on_loop
     async def test_a_group_that_subscribes_late_sees_what_came_before(self) -> None:
         async with self.make() as bus:
             await bus.publish(TOPIC, a_record(value=b"early"))
             async with bus.subscribe(TOPIC, "g") as member:
-                assert values(await drained(member)) == [b"early"]
+                assert values(await self.drained(member)) == [b"early"]
 
     @on_loop
     async def test_topics_do_not_mix(self) -> None:
         async with self.make() as bus, bus.subscribe(topics.SKILLS, "g") as member:
             await bus.publish(TOPIC, a_record())
-            assert await drained(member) == []
+            assert await self.drained(member) == []
 
     @on_loop
     async def test_members_of_a_group_share_the_partitions(self) -> None:
         async with self.make() as bus, bus.subscribe(TOPIC, "g") as one, bus.subscribe(TOPIC, "g") as two:
+            await self.settled(one, two)
             for number in range(60):
                 await bus.publish(TOPIC, a_record(f"k{number}"))
-            first, second = await drained(one), await drained(two)
+            first, second = await self.drained(one), await self.drained(two)
         assert len(first) + len(second) == 60
         assert first
         assert second
@@ -149,13 +159,15 @@ class BusContract(ABC):
     async def test_what_a_member_leaves_uncommitted_goes_to_the_others(self) -> None:
         async with self.make() as bus, bus.subscribe(TOPIC, "g") as stays:
             async with bus.subscribe(TOPIC, "g") as leaves:
+                await self.settled(stays, leaves)
                 for number in range(60):
                     await bus.publish(TOPIC, a_record(f"k{number}"))
-                kept = await drained(stays)
+                kept = await self.drained(stays)
                 for delivery in kept:
                     await stays.commit(delivery)
-                left = await drained(leaves)
-            assert sorted(d.record.key for d in await drained(stays)) == sorted(d.record.key for d in left)
+                left = await self.drained(leaves)
+            await self.settled(stays)
+            assert sorted(d.record.key for d in await self.drained(stays)) == sorted(d.record.key for d in left)
 
     @on_loop
     async def test_a_commit_for_a_partition_that_moved_away_says_so_and_commits_nothing(self) -> None:
@@ -164,11 +176,12 @@ class BusContract(ABC):
             one = await stack.enter_async_context(bus.subscribe(TOPIC, "g"))
             for number in range(60):
                 await bus.publish(TOPIC, a_record(f"k{number}"))
-            found = await drained(one)
+            found = await self.drained(one)
             two = await stack.enter_async_context(bus.subscribe(TOPIC, "g"))
+            await self.settled(one, two)
             moved = [delivery for delivery in found if not await one.commit(delivery)]
             assert moved
-            assert sorted(d.record.key for d in await drained(two)) == sorted(d.record.key for d in moved)
+            assert sorted(d.record.key for d in await self.drained(two)) == sorted(d.record.key for d in moved)
 
     @on_loop
     async def test_a_late_commit_never_moves_a_group_back(self) -> None:
@@ -176,25 +189,25 @@ class BusContract(ABC):
             async with bus.subscribe(TOPIC, "g") as slow:
                 for value in (b"1", b"2", b"3"):
                     await bus.publish(TOPIC, a_record(value=value))
-                first = await slow.poll(1)
-                second = await slow.poll(1)
+                first = await slow.poll(1 + self.patience_s)
+                second = await slow.poll(1 + self.patience_s)
                 assert first is not None
                 assert second is not None
                 assert await slow.commit(second)
                 assert not await slow.commit(first)
             async with bus.subscribe(TOPIC, "g") as again:
-                assert values(await drained(again)) == [b"3"]
+                assert values(await self.drained(again)) == [b"3"]
 
     @on_loop
     async def test_pause_delivers_nothing_and_loses_nothing(self) -> None:
         async with self.make() as bus, bus.subscribe(TOPIC, "g") as member:
             await bus.publish(TOPIC, a_record(value=b"1"))
-            await member.poll(1)
+            await member.poll(1 + self.patience_s)
             member.pause()
             await bus.publish(TOPIC, a_record(value=b"2"))
             assert await member.poll(0) is None
             member.resume()
-            assert values(await drained(member)) == [b"2"]
+            assert values(await self.drained(member)) == [b"2"]
 
     @on_loop
     async def test_a_waiting_poll_wakes_up_for_a_record(self) -> None:
@@ -221,7 +234,7 @@ class BusContract(ABC):
             member = bus.subscribe(TOPIC, "g")
             async with member:
                 await bus.publish(TOPIC, a_record())
-                delivery = await member.poll(1)
+                delivery = await member.poll(1 + self.patience_s)
             assert delivery is not None
             with pytest.raises(Fatal):
                 await member.poll(0)
@@ -241,21 +254,21 @@ class BusContract(ABC):
         async with self.make() as bus, bus.subscribe(TOPIC, "g") as member:
             for number in range(30):
                 await bus.publish(TOPIC, a_record(f"k{number % 5}", str(number).encode()))
-            for delivery in await drained(member):
+            for delivery in await self.drained(member):
                 await member.commit(delivery)
             found = [delivery async for delivery in bus.history(TOPIC, "k3")]
             assert values(found) == [b"3", b"8", b"13", b"18", b"23", b"28"]
             assert len([delivery async for delivery in bus.history(TOPIC)]) == 30
             assert [delivery async for delivery in bus.history(TOPIC, "nobody")] == []
             assert [delivery async for delivery in bus.history(topics.SKILLS)] == []
-            assert await drained(member) == []
+            assert await self.drained(member) == []
 
     @on_loop
     async def test_lag_counts_what_the_group_has_not_committed(self) -> None:
         async with self.make() as bus, bus.subscribe(TOPIC, "g") as member:
             for number in range(6):
                 await bus.publish(TOPIC, a_record(value=str(number).encode()))
-            found = await drained(member)
+            found = await self.drained(member)
             assert member.lag() == 6
             await member.commit(found[3])
             assert member.lag() == 2
