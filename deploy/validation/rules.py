@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from deploy.validation import variables
 from deploy.validation.manifests import Object, name_of
 from deploy.validation.processes import Process
+from evaluator_svc import intake
 from evaluator_svc.settings import PoolLimits
 from shared import chips, settings, topics
 from shared.consume import ConsumeLimits
@@ -56,7 +57,7 @@ def of_pools(objects: Sequence[Object], processes: Sequence[Process]) -> Iterato
             yield f"{name_of(found)}: scales {target}, which is no evaluator"
             continue
         chip = workers[target].settings.get("EVALUATOR_CHIP", "")
-        expected = {"consumerGroup": f"evaluator.{chip}", "topic": topics.evaluation_requests(chip)}
+        expected = {"consumerGroup": intake.group_of(chip), "topic": topics.evaluation_requests(chip)}
         for trigger in found["spec"]["triggers"]:
             for key, value in expected.items():
                 if trigger["metadata"][key] != value:
