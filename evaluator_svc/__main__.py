@@ -16,7 +16,7 @@ from shared.ports import Ports
 from shared.runtime import Service
 
 EXIT_STUCK = 70
-LAST_RESORT_S = 5.0
+LAST_RESORT_S = 2.0
 """A stuck worker that has not ended by itself after this long is ended."""
 
 
