@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 PREFIX = "ke:"
 CALL_S = 5.0
-"""A server that is there answers in milliseconds."""
+"""A server that is there answers in milliseconds. ``socket_timeout`` in the URL says otherwise."""
 LISTEN_S = 2.0
 """How long a waiting claimer sleeps before it looks by itself: its bell may have rung for somebody who died."""
 CONNECTIONS_MAX = 32
@@ -68,8 +68,10 @@ class _Server:
     """The connections, the scripts and the errors. The URL is shown to people without its user and password."""
 
     def __init__(self, url: str) -> None:
-        self._url, self.prefix = _without_prefix(url)
         parts = urlsplit(url)
+        options = dict(parse_qsl(parts.query))
+        self.prefix, self._answer_s = options.pop("prefix", PREFIX), options.pop("socket_timeout", CALL_S)
+        self._url = parts._replace(query=urlencode(options)).geturl()
         self.shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
         self._client: Redis | None = None
         self._listener: Redis | None = None
@@ -78,12 +80,13 @@ class _Server:
     async def open(self) -> None:
         """May be tried again after ``Unavailable``. Raises ``UserError`` when the URL or we are refused."""
         try:
-            self._client = self._connected(CONNECTIONS_MAX, CALL_S)
-            self._listener = self._connected(LISTENERS_MAX, LISTEN_S + CALL_S)
+            answer_s = float(self._answer_s)
+            self._client = self._connected(CONNECTIONS_MAX, answer_s)
+            self._listener = self._connected(LISTENERS_MAX, answer_s + LISTEN_S)
             await self.call(lambda client: client.ping())
         except (TypeError, ValueError) as error:
             await self.close()
-            raise UserError(f"cannot be used: {error}", where=self.shown, hint="see CACHE_URL") from error
+            raise UserError(f"cannot be used: {error}", where=f"CACHE_URL={self.shown}") from error
         except BaseException:
             await self.close()
             raise
@@ -130,17 +133,9 @@ class _Server:
     def _translated(self, error: exceptions.RedisError) -> KernelEvolveError:
         line = f"{self.shown}: {' '.join(str(error).split())}"
         if isinstance(error, REFUSED):
-            return UserError(f"refuses the user or the password: {error}", where=self.shown, hint="see CACHE_URL")
+            return UserError(f"refuses the user or the password: {error}", where=f"CACHE_URL={self.shown}")
         passing = isinstance(error, PASSING) or str(error).startswith(PASSING_WORDS)
         return Unavailable(line) if passing else Fatal(line)
-
-
-def _without_prefix(url: str) -> tuple[str, str]:
-    """``url`` without its option ``prefix``, which is ours, and what that says."""
-    parts = urlsplit(url)
-    options = parse_qsl(parts.query)
-    query = urlencode([option for option in options if option[0] != "prefix"])
-    return parts._replace(query=query).geturl(), dict(options).get("prefix", PREFIX)
 
 
 QUEUE_SCRIPTS = ("add", "claim", "renew", "finish", "give_back", "states", "depth")

@@ -161,7 +161,7 @@ class _Database:
         try:
             return AsyncIOMotorClient(self._url, appname="kernelevolve", **self._options)
         except (errors.PyMongoError, ValueError, OSError) as error:
-            raise UserError(f"cannot be used: {_one_line(error)}", where=self.shown) from error
+            raise UserError(f"cannot be used: {_one_line(error)}", where=f"STORE_URL={self.shown}") from error
 
     async def _check(self) -> None:
         try:
@@ -177,13 +177,17 @@ class _Database:
             raise self._not_a_set("is not a replica set")
 
     def _not_a_set(self, what: str) -> UserError:
-        return UserError(what, where=self.shown, hint="start mongod with --replSet and initiate it; one member will do")
+        return UserError(
+            what,
+            where=f"STORE_URL={self.shown}",
+            hint="start mongod with --replSet and initiate it; one member will do",
+        )
 
     def _translated(self, error: Exception) -> KernelEvolveError:
         line = f"{self.shown}: {_one_line(error)}"
         code = error.code if isinstance(error, errors.OperationFailure) else None
         if code in REFUSED:
-            return UserError(REFUSED[code], where=self.shown, hint="see STORE_URL")
+            return UserError(REFUSED[code], where=f"STORE_URL={self.shown}")
         if code == NO_REPLICA_SET and "Transaction numbers" in line:
             return self._not_a_set("is not a replica set")
         return Unavailable(line) if _passing(error, code) else Fatal(line)

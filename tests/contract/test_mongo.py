@@ -213,7 +213,7 @@ class TestMongoRefuses:
     def test_a_server_without_a_replica_set_is_a_users_mistake(self, standalone: int, options: str) -> None:
         with pytest.raises(UserError) as caught:
             asyncio.run(opened(f"mongodb://127.0.0.1:{standalone}/db{options}"))
-        assert str(caught.value).startswith(f"mongodb://127.0.0.1:{standalone}/db: is not ")
+        assert str(caught.value).startswith(f"STORE_URL=mongodb://127.0.0.1:{standalone}/db: is not ")
         assert "start mongod with --replSet" in str(caught.value)
 
     @on_loop
