@@ -15,6 +15,7 @@ from rich.console import Console
 from cli.commands.explain import measurements
 from cli.outcome import NS_PER_US, speedup
 from cli.requirements import require_chip, require_threads
+from evaluator_svc.toolchains.flags import DEFAULT_FLAGS
 from shared import chips, ids, operators
 from shared.errors import UserError
 from shared.events import PPM, Evaluation, EvaluationRequested, KernelRef, Purpose, Status
@@ -23,8 +24,6 @@ from shared.operators import OperatorSpec
 
 LANGUAGES = {".cpp": "cpp", ".cc": "cpp", ".cxx": "cpp"}
 SOURCE_BYTES_MAX = 4 << 20
-DEFAULT_FLAGS = ("-O3", "-fopenmp")
-"""Besides those of the chip's instruction set."""
 
 
 @click.command("evaluate")

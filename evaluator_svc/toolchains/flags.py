@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+DEFAULT_FLAGS = ("-O3", "-fopenmp")
+"""Of a kernel that comes without flags, besides those of the chip's instruction set."""
 FLAGS_MAX = 64
 _NAME = r"[a-z0-9][a-z0-9-]*"
 _ALLOWED = tuple(
