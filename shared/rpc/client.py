@@ -15,12 +15,9 @@ from shared.rpc.methods import METHODS, of
 from shared.rpc.settings import ClientSettings
 
 MS_PER_S = 1000
-TRIES_MAX = 5
-"""Of a repeatable call while the server is UNAVAILABLE; gRPC allows no more."""
-PAUSE_S = 0.5
 PAUSE_FACTOR = 2
-PAUSE_MAX_S = 4.0
-"""Pauses of 0.5, 1, 2 and 4 s, each give or take a fifth: 7.5 s in all, which a restarting server needs."""
+LONGEST_PAUSE = 8
+"""In pauses before the second try."""
 RECONNECT_S = 0.2
 RECONNECT_MAX_S = 2.0
 """gRPC's own 1 s to 2 min suits a client of a thousand, not one that waits for a restart."""
@@ -61,26 +58,35 @@ def options(settings: ClientSettings) -> list[tuple[str, Any]]:
         ("grpc.http2.max_pings_without_data", 0),  # a watch of a slow search is silent for minutes
         ("grpc.initial_reconnect_backoff_ms", round(RECONNECT_S * MS_PER_S)),
         ("grpc.max_reconnect_backoff_ms", round(RECONNECT_MAX_S * MS_PER_S)),
-        ("grpc.service_config", json.dumps(service_config())),
+        ("grpc.service_config", json.dumps(service_config(settings))),
     ]
 
 
-def service_config() -> dict[str, Any]:
+def service_config(settings: ClientSettings) -> dict[str, Any]:
     """Repeat every repeatable method on UNAVAILABLE; spread calls over all addresses of the server's name."""
-    names = [
+    config: dict[str, Any] = {"loadBalancingConfig": [{"round_robin": {}}]}
+    if settings.tries_max > 1:
+        config["methodConfig"] = [{"name": _repeatable(), "retryPolicy": _retries(settings)}]
+    return config
+
+
+def _repeatable() -> list[dict[str, str]]:
+    return [
         {"service": service, "method": name}
         for service, methods in METHODS.items()
         for name, method in methods.items()
         if method.repeatable
     ]
-    policy = {
-        "maxAttempts": TRIES_MAX,
-        "initialBackoff": f"{PAUSE_S}s",
+
+
+def _retries(settings: ClientSettings) -> dict[str, Any]:
+    return {
+        "maxAttempts": settings.tries_max,
+        "initialBackoff": f"{settings.retry_pause_s}s",
         "backoffMultiplier": PAUSE_FACTOR,
-        "maxBackoff": f"{PAUSE_MAX_S}s",
+        "maxBackoff": f"{LONGEST_PAUSE * settings.retry_pause_s}s",
         "retryableStatusCodes": ["UNAVAILABLE"],
     }
-    return {"loadBalancingConfig": [{"round_robin": {}}], "methodConfig": [{"name": names, "retryPolicy": policy}]}
 
 
 class _Details:

@@ -92,7 +92,9 @@ def status_of(error: Exception) -> status_pb2.Status:
     """The status that tells a caller of ``error``; one that is our own fault is logged and told by a number only."""
     for owner, code in CODES:
         if isinstance(error, owner):
-            return _status(code, str(error), reason_of(owner), error)
+            return _status(code, str(error), reason_of(type(error)), error)
+    if isinstance(error, NotImplementedError):  # the generated base class's answer
+        return _status(Code.UNIMPLEMENTED, "the server does not offer this call", "NOT_OFFERED", error)
     incident = uuid.uuid4().hex[:12]
     log.error("incident %s: a call failed", incident, exc_info=error)
     return _status(Code.INTERNAL, f"internal error; the server's log tells of incident {incident}", "INTERNAL", error)
@@ -103,7 +105,7 @@ def status(code: grpc.StatusCode, message: str, reason: str) -> status_pb2.Statu
     return _status(code, message, reason, None)
 
 
-def reason_of(owner: type[KernelEvolveError]) -> str:
+def reason_of(owner: type[Exception]) -> str:
     """``ErrorInfo.reason``: ``AlreadyExists`` is ``ALREADY_EXISTS``."""
     return "".join(f"_{letter}" if letter.isupper() else letter.upper() for letter in owner.__name__).lstrip("_")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, aclosing
@@ -54,9 +55,21 @@ def _stream(method: Any, around: Around) -> Any:
         answers: AsyncIterator[Any] = method(request, context)
         async with around(context), aclosing(answers):  # type: ignore[type-var]
             async for answer in answers:
-                await context.write(answer)
+                await _write(context, answer)
 
     return call
+
+
+async def _write(context: Context, answer: Any) -> None:
+    """``context.write``, seen to its end also when this is cancelled: a status cannot be sent beside a message."""
+    writing = asyncio.ensure_future(context.write(answer))
+    try:
+        await asyncio.shield(writing)
+    except asyncio.CancelledError:
+        await asyncio.wait({writing})
+        if not writing.cancelled():
+            writing.exception()  # looked at: the call is over, whatever became of the message
+        raise
 
 
 class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]

@@ -47,9 +47,10 @@ async def serving(
     Raises:
         UserError: the settings cannot be served with, or the address is taken.
     """
+    _check_address(settings.listen)
+    secured = credentials.of_server(settings)
     limits = Limits(settings.deadline_max_s)
     interceptors = [telemetry.interceptor(), *_interceptors(settings, limits)]
-    secured = credentials.of_server(settings)
     server = grpc.aio.server(
         interceptors=interceptors, options=options(settings), maximum_concurrent_rpcs=settings.calls_max
     )
@@ -111,14 +112,18 @@ def options(settings: ServerSettings) -> list[tuple[str, Any]]:
     ]
 
 
-def _bind(server: grpc.aio.Server, listen: str, secured: grpc.ServerCredentials | None) -> str:
+def _check_address(listen: str) -> None:
     host, separator, port = listen.rpartition(":")
     if not (host and separator and port.isdecimal()):
         raise UserError(f"is {listen!r}, expected host:port", where="GRPC_LISTEN")
+
+
+def _bind(server: grpc.aio.Server, listen: str, secured: grpc.ServerCredentials | None) -> str:
+    """Where it listens then, with the port that was taken."""
     try:
         bound = server.add_secure_port(listen, secured) if secured else server.add_insecure_port(listen)
     except RuntimeError as error:
         raise UserError(
             f"cannot listen on {listen}: {error}", where="GRPC_LISTEN", hint="is the port taken?"
         ) from error
-    return f"{host}:{bound}"
+    return f"{listen.rpartition(':')[0]}:{bound}"

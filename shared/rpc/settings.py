@@ -6,6 +6,7 @@ import ipaddress
 from dataclasses import dataclass
 
 MIB = 1 << 20
+TRIES_MAX = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +61,19 @@ class ClientSettings:
     key: str = ""
     allow_plaintext: bool = False
     """Send the token without TLS beyond loopback: for a network that encrypts by itself."""
+    tries_max: int = 5
+    """Of a repeatable call while the server is UNAVAILABLE, 1 to 5: gRPC allows no more."""
+    retry_pause_s: float = 0.5
+    """Before the second try; doubles, up to eight times this. Give or take a fifth, 7.5 s in all for five tries: what a
+    server needs to restart."""
     message_bytes_max: int = 16 * MIB
     keepalive_s: float = 30.0
     """Pause between pings while a call is open: notices a server that vanished under a watch."""
     keepalive_timeout_s: float = 10.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.tries_max <= TRIES_MAX:
+            raise ValueError(f"tries_max is {self.tries_max}, expected 1 to {TRIES_MAX}")
 
     @property
     def encrypted(self) -> bool:
