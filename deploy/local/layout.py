@@ -21,6 +21,9 @@ TUNED = {
     "KAFKA_FETCH_MAX_WAIT_MS": "50",
     "KAFKA_SESSION_TIMEOUT_MS": "3000",
     "KAFKA_HEARTBEAT_INTERVAL_MS": "500",
+    # There, a group whose members all leave at the same time never forms again; silent members are missed instead.
+    "KAFKA_LEAVE_ON_CLOSE": "false",
+    "KAFKA_REPLICATION": "1",
 }
 """Defaults that suit this cluster; the environment of whoever starts it wins."""
 

@@ -46,6 +46,7 @@ SETTLE_S = 0.05
 """Between two looks at topics that are being created."""
 BATCH_OVERHEAD_BYTES = 1024
 KEY_ERRORS = "surrogateescape"
+NO_GENERATION = -1
 DEAD_LETTER_FACTOR = 2
 """A dead letter carries why it failed on top of the record, so its topic takes larger ones."""
 
@@ -693,6 +694,9 @@ class _Member(ConsumerRebalanceListener):  # type: ignore[misc]  # the driver ha
         return member
 
     async def close(self) -> None:
+        if not self._settings.leave_on_close and self._consumer._coordinator is not None:  # noqa: SLF001
+            # The driver leaves the generation that it is in; there is no public way to stay.
+            self._consumer._coordinator.generation = NO_GENERATION  # noqa: SLF001
         await self._consumer.stop()
         if self._asking is not None:
             self._asking.cancel()  # a closed driver may leave it waiting for an assignment for ever

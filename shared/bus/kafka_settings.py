@@ -45,6 +45,9 @@ class KafkaSettings:
     """Largest record, key and headers included; just below what a Kafka broker accepts by default."""
     buffer_records: int = 100
     """Records a member takes from the driver at once."""
+    leave_on_close: bool = True
+    """Tell the group when a member closes, so that the others take over at once and not a session later. Not on Tansu:
+    a group whose members all leave at the same time never forms again there."""
     instance_id: str = ""
     """Static membership: a stable name of this process, unique in the cluster. A restart within the session timeout
     then moves no partition. Empty: none."""

@@ -33,14 +33,15 @@ from tests.contract.bus_contract import TOPIC, BusContract, a_record, drained, v
 # suits a test of one member after the other; members beside each other need a session that outlasts a rebalance.
 QUICK = {
     "KAFKA_REPLICATION": "1",
+    "KAFKA_LEAVE_ON_CLOSE": "false",
     "KAFKA_FETCH_MAX_WAIT_MS": "20",
     "KAFKA_SESSION_TIMEOUT_MS": "400",
     "KAFKA_HEARTBEAT_INTERVAL_MS": "100",
     "KAFKA_REBALANCE_TIMEOUT_MS": "1000",
     "KAFKA_WATCH_INTERVAL_MS": "100",
     "KAFKA_REWIND_PATIENCE_MS": "300",
-    "KAFKA_PUBLISH_TIMEOUT_MS": "2000",
-    "KAFKA_COMMIT_TIMEOUT_MS": "2000",
+    "KAFKA_PUBLISH_TIMEOUT_MS": "1000",
+    "KAFKA_COMMIT_TIMEOUT_MS": "1000",
 }
 SHARED = {**QUICK, "KAFKA_SESSION_TIMEOUT_MS": "2000", "KAFKA_REBALANCE_TIMEOUT_MS": "2000"}
 
