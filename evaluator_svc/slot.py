@@ -118,6 +118,7 @@ class Slot:
                 return None
             evaluation = await patiently(partial(self._memo.keep, request, evaluation), "remember a verdict")
             await self._publish(self._fact(envelope, request, evaluation, claim))
+            log.info("%s%s", evaluation.status.value, ", remembered" if evaluation.memoised else "")
         return evaluation
 
     def _read(self, claim: Claim) -> Envelope | None:

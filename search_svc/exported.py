@@ -1,7 +1,8 @@
-"""What an owner tells about its searches, as metrics."""
+"""What an owner tells about its searches, in metrics and log lines."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -27,6 +28,9 @@ _PHASES = {
 }
 
 
+log = logging.getLogger(__name__)
+
+
 @contextmanager
 def appending(clock: Clock) -> Iterator[None]:
     """Times the journal append in the block, and counts one that another owner was faster with."""
@@ -40,10 +44,12 @@ def appending(clock: Clock) -> Iterator[None]:
 
 
 def recorded(envelope: Envelope, commands: Iterable[Envelope]) -> None:
-    """Counts what one journal entry means for its search: once per entry, so once per search and phase."""
+    """Tells what one journal entry means for its search: once per entry, so once per search and phase."""
     for event in (envelope.event, *(command.event for command in commands)):
         if phase := _PHASES.get(type(event)):
             metrics.SEARCHES.inc(phase)
+            how = f": {event.outcome} ({event.reason})" if isinstance(event, SearchFinished) else ""
+            log.info("search %s %s%s", envelope.correlation_id, phase, how)
         if isinstance(event, SearchFinished):
             metrics.OUTCOMES.inc(event.outcome)
 
