@@ -12,11 +12,26 @@ from typing import Protocol, Self
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """Bytes on a topic. ``headers`` survive byte for byte."""
+    """Bytes on a topic. ``headers`` survive byte for byte.
+
+    A cluster can hold what strangers wrote, and it is delivered so that it can end as a dead letter: a key that is not
+    UTF-8 comes with surrogates for its bytes and goes out as it came; a missing key, value or header value comes empty;
+    of headers with one name the last counts.
+    """
 
     key: str
     value: bytes
     headers: Mapping[str, bytes]
+
+
+def key_bytes(key: str) -> bytes:
+    """What stands for ``key`` on the wire."""
+    return key.encode(errors="surrogateescape")
+
+
+def key_text(key: bytes) -> str:
+    """The inverse of ``key_bytes``, for any bytes."""
+    return key.decode(errors="surrogateescape")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +54,7 @@ class Subscription(Protocol):
     async def __aenter__(self) -> Self: ...
     async def __aexit__(self, *exc: object) -> None: ...
     async def poll(self, wait_s: float) -> Delivery | None:
-        """Next record, or None after ``wait_s``; 0 asks for what is there now.
+        """Next record, or None after ``wait_s``; 0 asks for what has arrived: a cluster's news take a moment.
 
         Keep polling while paused: that is what keeps the member alive. Never cancel a poll: it may take the record, or
         the driver's sense of being alive, with it.
@@ -66,7 +81,8 @@ class Bus(Protocol):
     """Publish and subscribe; an async context manager.
 
     ``publish`` returns once the record is durable as far as the adapter goes; publishing the same event twice is
-    allowed and consumers dedupe by event id. Raises ``Fatal`` after close.
+    allowed and consumers dedupe by event id. Raises ``Fatal`` after close, and ``Poison`` for a record that is larger
+    than the bus takes.
 
     Every call but ``subscribe`` raises ``Unavailable`` while the broker cannot be reached; the same call works again
     once it can.

@@ -29,7 +29,7 @@ from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssigno
 from aiokafka.partitioner import DefaultPartitioner
 
 from shared import metrics, topics
-from shared.bus import Delivery, Record, kafka_protocol
+from shared.bus import Delivery, Record, kafka_protocol, key_bytes, key_text
 from shared.bus.kafka_settings import Cluster, KafkaSettings
 from shared.bus.positions import Positions
 from shared.errors import Fatal, KernelEvolveError, Poison, Unavailable
@@ -45,7 +45,6 @@ HISTORY_WAIT_MS = 50
 SETTLE_S = 0.05
 """Between two looks at topics that are being created."""
 BATCH_OVERHEAD_BYTES = 1024
-KEY_ERRORS = "surrogateescape"
 NO_GENERATION = -1
 DEAD_LETTER_FACTOR = 2
 """A dead letter carries why it failed on top of the record, so its topic takes larger ones."""
@@ -59,7 +58,39 @@ REFUSED = (
 )
 MOVED = (errors.CommitFailedError, errors.IllegalStateError)
 
+DRIVER_LOGGERS = (
+    "aiokafka",
+    "aiokafka.conn",
+    "aiokafka.cluster",
+    "aiokafka.consumer.fetcher",
+    "aiokafka.consumer.group_coordinator",
+    "aiokafka.producer.sender",
+)
+REPEATED_S = 10.0
+
+
+class Seldom(logging.Filter):
+    """Lets one kind of message through every ``REPEATED_S``: during an outage the driver repeats itself ten times a
+    second.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last_s: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < logging.WARNING:
+            return True
+        last_s = self._last_s.get(str(record.msg))
+        if last_s is not None and record.created - last_s < REPEATED_S:
+            return False
+        self._last_s[str(record.msg)] = record.created
+        return True
+
+
 kafka_protocol.install()
+for _name in DRIVER_LOGGERS:
+    logging.getLogger(_name).addFilter(Seldom())
 
 
 @contextmanager
@@ -151,7 +182,7 @@ class KafkaBus:
         count = await self.ensure(row)
         numbers = list(range(count))
         if key is not None and count == row.partitions:
-            numbers = [partition_of(_key_bytes(key), numbers, numbers)]
+            numbers = [partition_of(key_bytes(key), numbers, numbers)]
         async for delivery in self._read(topic, [TopicPartition(topic, number) for number in numbers]):
             if key is None or delivery.record.key == key:
                 yield delivery
@@ -425,7 +456,7 @@ class _Producer:
                     await driver.send_and_wait(
                         topic,
                         record.value,
-                        _key_bytes(record.key),
+                        key_bytes(record.key),
                         headers=list(record.headers.items()),
                     )
         except Unavailable:
@@ -498,12 +529,7 @@ async def _abandon(driver: AIOKafkaProducer) -> None:
 
 
 class KafkaSubscription:
-    """A member of a group; see the port for what it promises.
-
-    A record the port cannot hold exactly is still delivered, to end as a dead letter: a key that is not UTF-8 comes
-    with surrogates and goes out as it came; a missing key or value comes empty; of headers with one name the last
-    counts.
-    """
+    """A member of a group; see the port for what it promises."""
 
     def __init__(self, bus: KafkaBus, topic: topics.Topic, group: str, instance: str) -> None:
         self._bus, self._topic, self._group = bus, topic, group
@@ -819,19 +845,15 @@ def _is_dead_letters(topic: str) -> bool:
     return topic.endswith(topics.DEAD_LETTER_SUFFIX)
 
 
-def _key_bytes(key: str) -> bytes:
-    return key.encode(errors=KEY_ERRORS)
-
-
 def _size(record: Record) -> int:
     """Bytes of the record on the wire, but for a few of framing."""
     headers = sum(len(name.encode()) + len(value) for name, value in record.headers.items())
-    return len(_key_bytes(record.key)) + len(record.value) + headers
+    return len(key_bytes(record.key)) + len(record.value) + headers
 
 
 def _delivery(message: Any) -> Delivery:
     record = Record(
-        key=(message.key or b"").decode(errors=KEY_ERRORS),
+        key=key_text(message.key or b""),
         value=message.value or b"",
         headers={name: value or b"" for name, value in message.headers},
     )

@@ -22,7 +22,7 @@ from collections.abc import AsyncIterator
 from typing import Self
 
 from shared import topics
-from shared.bus import Delivery, Record
+from shared.bus import Delivery, Record, key_bytes
 from shared.bus.partition import Partition
 from shared.errors import Fatal, Retryable
 
@@ -59,7 +59,7 @@ class _Topic:
         self.groups: dict[str, _Group] = {}
 
     def append(self, record: Record) -> None:
-        index = zlib.crc32(record.key.encode()) % len(self.partitions)
+        index = zlib.crc32(key_bytes(record.key)) % len(self.partitions)
         log = self.partitions[index]
         reading = (group for group in self.groups.values() if group.members)
         consumed = min((group.committed[index] for group in reading), default=log.end)

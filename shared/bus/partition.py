@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 
-from shared.bus import Record
+from shared.bus import Record, key_bytes, key_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Partition:
 
     def append(self, record: Record) -> None:
         headers = tuple((name, bytes(value)) for name, value in record.headers.items())
-        self._stored.append(_Stored(record.key.encode(), bytes(record.value), headers))
+        self._stored.append(_Stored(key_bytes(record.key), bytes(record.value), headers))
         self._offsets.append(self.end)
         self.end += 1
 
@@ -42,7 +42,7 @@ class Partition:
         if index == len(self._offsets):
             return None
         stored = self._stored[index]
-        return self._offsets[index], Record(key=stored.key.decode(), value=stored.value, headers=dict(stored.headers))
+        return self._offsets[index], Record(key=key_text(stored.key), value=stored.value, headers=dict(stored.headers))
 
     def make_room(self, consumed: int) -> bool:
         """Drop what retention allows once the log is full; False when it stays full.

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from shared import topics
-from shared.bus import Bus, Delivery, Record, Subscription
+from shared.bus import Bus, Delivery, Record, Subscription, key_bytes, key_text
 from shared.errors import Fatal
 from tests.aio import on_loop
 
@@ -54,6 +54,14 @@ class BusContract(ABC):
             delivery = await member.poll(1 + self.patience_s)
             assert delivery is not None
             assert (delivery.topic, delivery.record) == (TOPIC, sent)
+
+    @on_loop
+    async def test_a_key_that_is_not_text_goes_round_unchanged(self) -> None:
+        sent = Record(key=key_text(b"\xff\x00k"), value=b"v", headers={})
+        async with self.make() as bus:
+            await bus.publish(TOPIC, sent)
+            assert [delivery.record async for delivery in bus.history(TOPIC, sent.key)] == [sent]
+        assert key_bytes(sent.key) == b"\xff\x00k"
 
     @on_loop
     async def test_the_sender_cannot_change_what_it_sent(self) -> None:
