@@ -46,26 +46,33 @@ class Slot:
         self._evaluator, self._memo = evaluator, Memo(ports.store.documents)
         self._chip, self._worker, self._limits, self._observer = chip, worker, limits, observer
         self.busy = False
+        """Judging; what is being published does not count."""
 
     async def run(self, stop: asyncio.Event) -> None:
         """Take work until ``stop`` is set and what is in hand is finished, or given back after ``drain_s``.
 
+        The next work is claimed as soon as a verdict is there: remembering and publishing it takes the store and the
+        bus, not the slot.
+
         Raises:
             Stuck: an evaluation could not be ended.
-            Exception: a bug in evaluating, unchanged.
+            Exception: a bug in evaluating, unchanged, in an exception group.
         """
-        while not stop.is_set():
-            claim = await self._claim(stop)
-            if claim is None:
-                continue
-            if stop.is_set():
-                await self._give_back(claim)
-                return
-            self.busy = True
-            try:
-                await self._work(claim, stop)
-            finally:
-                self.busy = False
+        before: asyncio.Task[None] | None = None
+        async with asyncio.TaskGroup() as group:
+            while not stop.is_set():
+                claim = await self._claim(stop)
+                if claim is None:
+                    continue
+                if stop.is_set():
+                    await self._give_back(claim)
+                    return
+                judged = asyncio.Event()
+                working = group.create_task(self._work(claim, stop, judged))
+                await judged.wait()
+                if before is not None:
+                    await asyncio.wait({before})
+                before = working
 
     async def _claim(self, stop: asyncio.Event) -> Claim | None:
         """Never cancelled: a claim whose answer nobody hears would be lost work until it expires."""
@@ -77,10 +84,12 @@ class Slot:
             await pause(stop, PAUSE_S)
             return None
 
-    async def _work(self, claim: Claim, stop: asyncio.Event) -> None:
-        """Answer the claimed request, unless the claim is lost or the drain runs out first."""
-        begin_ns = self._clock.monotonic_ns()
-        answering = asyncio.create_task(self._answer(claim))
+    async def _work(self, claim: Claim, stop: asyncio.Event, judged: asyncio.Event) -> None:
+        """Answer the claimed request, unless the claim is lost or the drain runs out first.
+
+        ``judged`` is set as soon as the slot is free for the next.
+        """
+        answering = asyncio.create_task(self._answer(claim, judged))
         renewing = asyncio.create_task(self._renew_until_lost(claim))
         draining = asyncio.create_task(self._drained(stop))
         try:
@@ -88,6 +97,7 @@ class Slot:
         finally:
             answering.cancel()  # does nothing to one that is done
             await asyncio.wait({answering})
+            judged.set()
             for task in (renewing, draining):
                 task.cancel()
         if answering.cancelled() and renewing.done():
@@ -95,31 +105,35 @@ class Slot:
         elif answering.cancelled():
             await self._give_back(claim)
         else:
-            evaluation = answering.result()
-            busy_ns = self._clock.monotonic_ns() - begin_ns
-            await self._finish(claim, busy_ns)
-            if evaluation is not None:
-                self._observer.answered(evaluation, busy_ns)
+            await self._finish(claim, answering.result())
 
-    async def _answer(self, claim: Claim) -> Evaluation | None:
-        """The verdict, once it is published; None when there is none to give."""
+    async def _answer(self, claim: Claim, judged: asyncio.Event) -> int:
+        """Judge and publish. Returns for how many ns it kept the slot busy."""
+        begin_ns = self._clock.monotonic_ns()
         envelope = self._read(claim)
         if envelope is None:
-            return None
+            return 0
         request = envelope.event
         assert isinstance(request, EvaluationRequested)
         self._observer.claimed(max(0, self._clock.now_ns() - envelope.time_ns))
         name = type(request).__name__
         about = logs.about(event=name, event_id=envelope.id, **envelopes.names(request))
         with about, tracing.handling(envelope, name):
-            evaluation = await self._judged(claim, request)
+            self.busy = True
+            try:
+                evaluation = await self._judged(claim, request)
+            finally:
+                self.busy = False
+            busy_ns = self._clock.monotonic_ns() - begin_ns
+            judged.set()
             if not await self._renew(claim):
                 self._drop(claim)
-                return None
+                return busy_ns
             evaluation = await patiently(partial(self._memo.keep, request, evaluation), "remember a verdict")
             await self._publish(self._fact(envelope, request, evaluation, claim))
             log.info("%s%s", evaluation.status.value, ", remembered" if evaluation.memoised else "")
-        return evaluation
+        self._observer.answered(evaluation, busy_ns)
+        return busy_ns
 
     def _read(self, claim: Claim) -> Envelope | None:
         """None for what no intake of this version put in: it is dropped, and the search will ask again."""

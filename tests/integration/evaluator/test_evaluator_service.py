@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -14,7 +15,7 @@ from shared.clock import SystemClock
 from shared.errors import ChipError
 from shared.events import EvaluationCompleted, Status
 from shared.runtime import running
-from tests.aio import on_loop, until
+from tests.aio import on_loop
 from tests.integration.evaluator.pipeline import kernel_source, opened, request_for
 
 pytestmark = [pytest.mark.serial, pytest.mark.timeout(300)]
@@ -36,7 +37,8 @@ async def test_a_request_delivered_twice_is_evaluated_once_and_answered_with_one
         async with running([service.serve(ports, worker, evaluator)], ports):
             await ports.bus.publish(topics.evaluation_requests(request.chip), asked)
             first = await answer(facts)
-            await until(lambda: worker.busy == 0)
+            while worker.lag() != 0:
+                await asyncio.sleep(0.05)
             await ports.bus.publish(topics.evaluation_requests(request.chip), asked)
             second = await answer(facts)
     assert first.id == second.id

@@ -107,6 +107,34 @@ async def test_any_worker_takes_any_request() -> None:
 
 
 @on_loop
+async def test_a_slot_goes_on_while_a_verdict_waits_for_the_store_but_holds_no_more_than_two() -> None:
+    class Documents:
+        def __init__(self, inner: Any) -> None:
+            self.inner, self.back = inner, asyncio.Event()
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.inner, name)
+
+        async def create(self, *arguments: Any) -> Any:
+            await self.back.wait()
+            return await self.inner.create(*arguments)
+
+    class Store:
+        def __init__(self, inner: Any) -> None:
+            self.documents, self.journal, self.blobs = Documents(inner.documents), inner.journal, inner.blobs
+
+    async with pool() as made:
+        store = Store(made.ports.store)
+        async with made.worker(ports=replace(made.ports, store=store)) as running:  # type: ignore[arg-type]
+            await made.publish(*(request(name) for name in ("a", "b", "c")))
+            await until(lambda: len(running.puppet.begun) == 2)
+            await asyncio.sleep(0.1)
+            assert len(running.puppet.begun) == 2
+            store.documents.back.set()
+            await made.answers(3)
+
+
+@on_loop
 async def test_a_large_search_does_not_starve_a_small_one() -> None:
     held = Held()
     async with pool() as made, made.worker(held) as running:
