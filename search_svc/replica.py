@@ -70,7 +70,9 @@ def assemble(ports: Ports, settings: Settings) -> Replica:
 def build(ports: Ports, settings: Settings, parts: Replica | None = None) -> Service:
     """The service over open ports; ``parts`` stand in for those it would make."""
     replica = parts or assemble(ports, settings)
-    facts = Subscribe(topic=topics.FACTS, group=GROUP, handler=replica.on_fact, members=settings.members)
+    facts = Subscribe(
+        topic=topics.FACTS, group=GROUP, handler=replica.on_fact, members=settings.members, in_flight=settings.in_flight
+    )
     capacity = Subscribe(topic=topics.CAPACITY, group=CAPACITY_GROUP, handler=replica.pools.on_announcement)
     api = grpc_api.SearchServicer(ports, replica.submissions, replica.index, replica.pools, settings)
     return Service(

@@ -23,6 +23,8 @@ class Settings:
     """Searches kept decoded; others are read again from the journal when a fact for them arrives."""
     members: int = 1
     """Members of the consumer group in this process."""
+    in_flight: int = 64
+    """Facts in hand per member: partitions are handled side by side, so that one waits for no other's journal."""
     conflicts_max: int = 8
     """Times in a row that another owner may be first on one fact before the service gives up."""
     reissue_outstanding: bool = False
@@ -40,7 +42,7 @@ class Settings:
     """A worker not heard of for this long no longer counts as part of its pool."""
 
     def __post_init__(self) -> None:
-        for name in ("trees_in_memory_max", "members", "conflicts_max"):
+        for name in ("trees_in_memory_max", "members", "in_flight", "conflicts_max"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1")
         for name in ("sweep_s", "ask_again_after_s", "ask_again_max_s", "watch_poll_s", "pool_silence_s"):

@@ -1,14 +1,13 @@
-"""The one consume loop: poll, decode, handle, commit last.
+"""The one consume loop: poll, handle, commit last.
 
-- A record that cannot be decoded, or whose handler says ``Poison``, goes to the dead-letter topic with its bytes
-  unchanged and is committed. Too many in a row that decode and are refused mean that the reader is wrong, not the
-  records: the loop stops. Garbage stops nothing: it can be written by anybody, and a dead letter can be redriven.
-- ``Retryable`` is tried again in place after a capped, jittered pause; out of tries it stops the loop. ``Unavailable``
-  is tried for as long as it takes, also when it is the bus that says so: the record waits, the member stays alive.
-- Anything else the handler raises stops the loop and is not committed: whoever starts it again sees the record again.
-- One record is in flight at a time. While its handler runs, the subscription is paused and still polled, because a
-  member that does not poll is thrown out of its group, however alive it is
-  (https://github.com/aio-libs/aiokafka/issues/848). A poll is never cancelled: that breaks the driver's liveness check.
+- Records of one partition are handled one after the other; partitions side by side, up to ``in_flight`` records in
+  hand. What becomes of one record is ``shared.handling``'s; what that raises stops the loop, and nothing that was in
+  hand is committed: whoever starts it again sees it again.
+- With its hands full the loop pauses the subscription and still polls it, because a member that does not poll is
+  thrown out of its group, however alive it is (https://github.com/aio-libs/aiokafka/issues/848). A poll is never
+  cancelled: that breaks the driver's liveness check.
+- What was taken in hand is handled, also when its partition has moved away since: the partition may be back, and then
+  nobody delivers these records again. Whoever else handles them too does the same thing, by the same ids.
 """
 
 from __future__ import annotations
@@ -16,21 +15,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
 
-from shared import envelopes, logs, metrics, tracing, wire
-from shared.burial import bury, place
+from shared.burial import place
 from shared.bus import Bus, Delivery, Subscription
-from shared.clock import SECOND_NS, Clock
-from shared.errors import Fatal, Poison, Retryable, Unavailable
-from shared.events import Envelope
+from shared.clock import Clock
+from shared.errors import Fatal, Unavailable
+from shared.handling import Handler, Handling, Sleep, Tries
 
-Handler = Callable[[Envelope], Awaitable[None]]
-Sleep = Callable[[float], Awaitable[object]]
-
-OUTCOMES = ("handled", "poison", "retried")
-"""What a record or a try can end as, in ``metrics.RECORDS``."""
+__all__ = ["ConsumeLimits", "Consumer", "Handler"]
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +43,15 @@ class ConsumeLimits:
     poison_in_a_row_max: int = 20
     """Well-formed records refused in a row after which the loop stops (Arroyo calls it a DLQ limit)."""
     drain_s: float = 30.0
-    """How long a handler in flight may go on after the loop was told to stop; then it is abandoned, uncommitted."""
+    """How long handlers at work may go on after the loop was told to stop; then they are abandoned, uncommitted."""
+
+
+@dataclass(slots=True)
+class _Lane:
+    """One partition's records in hand, oldest first, and the task that works on them."""
+
+    records: deque[Delivery] = field(default_factory=deque)
+    task: asyncio.Task[None] | None = None
 
 
 class Consumer:
@@ -63,22 +65,29 @@ class Consumer:
         handler: Handler,
         clock: Clock,
         group: str = "",
+        in_flight: int = 1,
         limits: ConsumeLimits | None = None,
         sleep: Sleep = asyncio.sleep,
         jitter: random.Random | None = None,
     ) -> None:
-        self._bus, self._subscription, self._handler, self._clock = bus, subscription, handler, clock
-        self._group = group
-        """Names the consumer in metrics; the subscription is a member of it already."""
-        self._limits = limits or ConsumeLimits()
-        self._sleep = sleep
-        self._jitter = jitter or random.Random()  # noqa: S311 - spreads retries, decides nothing
-        self._poison_in_a_row = 0
+        limits = limits or ConsumeLimits()
+        tries = Tries(
+            attempts_max=limits.attempts_max,
+            backoff_s=limits.backoff_s,
+            backoff_max_s=limits.backoff_max_s,
+            poison_in_a_row_max=limits.poison_in_a_row_max,
+        )
+        self._handling = Handling(
+            bus=bus, handler=handler, clock=clock, group=group, tries=tries, sleep=sleep, jitter=jitter
+        )
+        self._subscription, self._in_flight, self._limits, self._sleep = subscription, in_flight, limits, sleep
+        self._lanes: dict[int, _Lane] = {}
+        self._paused = False
         self._polls_failed = 0
         self._poll: asyncio.Task[Delivery | None] | None = None
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Consume until ``stop`` is set and the record in flight is done with, or abandoned after ``drain_s``.
+        """Consume until ``stop`` is set and the handlers at work are done, or abandoned after ``drain_s``.
 
         Raises:
             Fatal: tries or poison ran out.
@@ -86,139 +95,116 @@ class Consumer:
         """
         try:
             while not stop.is_set():
-                await asyncio.wait({self._pending_poll()})
-                try:
-                    delivery = self._take_poll()
-                except Unavailable as error:
-                    await self._wait_for_bus(error, stop)
-                    continue
-                self._polls_failed = 0
-                if delivery is not None and not stop.is_set():
-                    await self._process(delivery, stop)
+                await self._turn(stop)
+            await self._drain(stop)
         finally:
-            if self._poll is not None:
-                await _settle(self._poll)
+            await self._let_go()
 
-    async def _process(self, delivery: Delivery, stop: asyncio.Event) -> None:
-        where = place(delivery)
-        # Pause first: every poll made while the handler runs must come back empty.
-        self._subscription.pause()
-        task = asyncio.create_task(self._handle_or_bury(delivery))
-        try:
-            finished = await self._wait(task, stop)
-        finally:
-            task.cancel()
-            await _settle(task)
-        if not finished:
-            log.warning("%s: abandoned uncommitted, its handler outlasted the drain", where)
+    async def _turn(self, stop: asyncio.Event) -> None:
+        """Wait for a poll or a lane to end, and take in what came."""
+        self._pause_when_full()
+        poll = self._pending_poll()
+        await asyncio.wait({poll, *self._working()}, return_when=asyncio.FIRST_COMPLETED)
+        self._reap()
+        if not poll.done():
             return
-        if task.cancelled():
-            raise Fatal(f"{where}: the handler cancelled itself")
-        task.result()
-        await self._commit(delivery, where)
-        if self._poison_in_a_row > self._limits.poison_in_a_row_max:
-            raise Fatal(f"{where}: {self._poison_in_a_row} poison records in a row")
-        self._subscription.resume()
+        delivery = await self._taken(stop)
+        if delivery is None or stop.is_set():
+            return
+        if self._paused:
+            raise Fatal("a paused subscription delivered a record")
+        lane = self._lanes.setdefault(delivery.partition, _Lane())
+        lane.records.append(delivery)
+        if lane.task is None:
+            lane.task = asyncio.create_task(self._work_on(lane, stop))
 
-    async def _wait(self, task: asyncio.Task[None], stop: asyncio.Event) -> bool:
-        """Poll until ``task`` is done; False when the drain limit came first."""
-        loop = asyncio.get_running_loop()
-        deadline: float | None = None
-        while not task.done():
-            if stop.is_set():
-                deadline = loop.time() + self._limits.drain_s if deadline is None else deadline
-                if loop.time() >= deadline:
-                    return False
-            poll = self._pending_poll()
-            await asyncio.wait({task, poll}, return_when=asyncio.FIRST_COMPLETED)
-            if poll.done() and await self._idle_poll(stop) is not None:
-                raise Fatal("a paused subscription delivered a record")
-        return True
+    async def _work_on(self, lane: _Lane, stop: asyncio.Event) -> None:
+        while lane.records and not stop.is_set():
+            delivery = lane.records[0]
+            await self._handling.handle(delivery)
+            await self._commit(delivery)
+            lane.records.popleft()
+            self._handling.check(delivery)
 
-    async def _idle_poll(self, stop: asyncio.Event) -> Delivery | None:
-        try:
-            return self._take_poll()
-        except Unavailable as error:
-            await self._wait_for_bus(error, stop)
-            return None
-
-    async def _wait_for_bus(self, error: Unavailable, stop: asyncio.Event) -> None:
-        """Pause after a failed poll, for less when told to stop meanwhile."""
-        self._polls_failed += 1
-        log.warning("poll %d in a row failed: %s", self._polls_failed, error)
-        pause = asyncio.ensure_future(self._sleep(self._pause_s(self._polls_failed)))
-        told = asyncio.ensure_future(stop.wait())
-        await asyncio.wait({pause, told}, return_when=asyncio.FIRST_COMPLETED)
-        for task in (pause, told):
-            task.cancel()
-
-    async def _commit(self, delivery: Delivery, where: str) -> None:
+    async def _commit(self, delivery: Delivery) -> None:
+        where = place(delivery)
         try:
             if not await self._subscription.commit(delivery):
                 log.info("%s: not committed, the partition moved to another member", where)
         except Unavailable as error:
             log.warning("%s: not committed, it will come again: %s", where, error)
 
-    async def _handle_or_bury(self, delivery: Delivery) -> None:
-        where = (delivery.topic, self._group)
-        try:
-            envelope = wire.decode(delivery.record)
-        except Poison as error:
-            await bury(self._bus, self._clock, delivery, error, attempts=1)
-            metrics.RECORDS.inc(*where, "poison")
-            return
-        metrics.HOP_SECONDS.observe((self._clock.now_ns() - envelope.time_ns) / SECOND_NS, *where)
-        began_ns = self._clock.monotonic_ns()
-        names = envelopes.names(envelope.event)
-        with logs.about(event=type(envelope.event).__name__, event_id=envelope.id, **names):
-            outcome = await self._handle_until_done(delivery, envelope)
-        metrics.HANDLER_SECONDS.observe((self._clock.monotonic_ns() - began_ns) / SECOND_NS, *where)
-        metrics.RECORDS.inc(*where, outcome)
+    async def _drain(self, stop: asyncio.Event) -> None:
+        """Polling on, until nothing is at work or time is up."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._limits.drain_s
+        self._subscription.pause()
+        while self._working() and (left_s := deadline - loop.time()) > 0:
+            poll = self._pending_poll()
+            await asyncio.wait({poll, *self._working()}, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+            self._reap()
+            if poll.done():
+                await self._taken(stop)
+        for lane in self._lanes.values():
+            if lane.task is not None and lane.records:
+                log.warning("%s: abandoned uncommitted, its handler outlasted the drain", place(lane.records[0]))
 
-    async def _handle_until_done(self, delivery: Delivery, envelope: Envelope) -> str:
-        """Tries until one succeeds or shows the record to be poison, and buries it then. Returns which it was."""
-        tries = 1
-        try:
-            while not await self._try(envelope, tries):
-                metrics.RECORDS.inc(delivery.topic, self._group, "retried")
-                await self._sleep(self._pause_s(tries))
-                tries += 1
-        except Poison as error:
-            await bury(self._bus, self._clock, delivery, error, attempts=tries)
-            self._poison_in_a_row += 1
-            return "poison"
-        self._poison_in_a_row = 0
-        return "handled"
+    async def _let_go(self) -> None:
+        working = self._working()
+        for task in working:
+            task.cancel()
+        for settling in (*working, self._poll):
+            if settling is not None:
+                await _settle(settling)
 
-    async def _try(self, envelope: Envelope, tries: int) -> bool:
-        """False when another try is due."""
+    def _pause_when_full(self) -> None:
+        full = sum(len(lane.records) for lane in self._lanes.values()) >= self._in_flight
+        if full and not self._paused:
+            self._subscription.pause()
+        elif self._paused and not full:
+            self._subscription.resume()
+        self._paused = full
+
+    def _working(self) -> list[asyncio.Task[None]]:
+        return [lane.task for lane in self._lanes.values() if lane.task is not None]
+
+    def _reap(self) -> None:
+        """Forget lanes that are through. Raises what stopped one that is not."""
+        for partition, lane in list(self._lanes.items()):
+            if lane.task is None or not lane.task.done():
+                continue
+            if lane.task.cancelled():
+                raise Fatal(f"{place(lane.records[0])}: the handler cancelled itself")
+            task, lane.task = lane.task, None
+            task.result()
+            del self._lanes[partition]
+
+    async def _taken(self, stop: asyncio.Event) -> Delivery | None:
+        """What the finished poll brought. A bus that is gone brings nothing, after a pause."""
+        poll, self._poll = self._pending_poll(), None
         try:
-            with tracing.handling(envelope, type(envelope.event).__name__):
-                await self._handler(envelope)
+            delivery = poll.result()
         except Unavailable as error:
-            log.warning("%s: try %d: waiting for %s", envelope.subject, tries, error)
-            return False
-        except Retryable as error:
-            if tries >= self._limits.attempts_max:
-                raise Fatal(f"{envelope.subject}: gave up after {tries} tries: {error}") from error
-            log.info("%s: try %d failed: %s", envelope.subject, tries, error)
-            return False
-        return True
+            await self._wait_for_bus(error, stop)
+            return None
+        self._polls_failed = 0
+        return delivery
 
-    def _pause_s(self, tries: int) -> float:
-        """Full jitter: uniform up to a doubling, capped bound, so that members do not retry in step."""
-        bound = min(self._limits.backoff_max_s, self._limits.backoff_s * 2.0 ** (tries - 1))
-        return self._jitter.uniform(0.0, bound)
+    async def _wait_for_bus(self, error: Unavailable, stop: asyncio.Event) -> None:
+        """Pause after a failed poll, for less when told to stop meanwhile."""
+        self._polls_failed += 1
+        log.warning("poll %d in a row failed: %s", self._polls_failed, error)
+        pause = asyncio.ensure_future(self._sleep(self._handling.pause_s(self._polls_failed)))
+        told = asyncio.ensure_future(stop.wait())
+        await asyncio.wait({pause, told}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (pause, told):
+            task.cancel()
 
     def _pending_poll(self) -> asyncio.Task[Delivery | None]:
         """The poll in progress; at most one, because a poll outlives the wait for a handler."""
         if self._poll is None:
             self._poll = asyncio.create_task(self._subscription.poll(self._limits.poll_wait_s))
         return self._poll
-
-    def _take_poll(self) -> Delivery | None:
-        poll, self._poll = self._pending_poll(), None
-        return poll.result()
 
 
 async def _settle(task: asyncio.Task[object]) -> None:

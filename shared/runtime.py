@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from shared import logs, metrics, telemetry
 from shared.bus import Subscription
-from shared.consume import OUTCOMES, ConsumeLimits, Consumer, Handler
+from shared.consume import ConsumeLimits, Consumer, Handler
 from shared.dependencies import Dependencies, WatchSettings
 from shared.errors import Fatal, UserError
+from shared.handling import OUTCOMES
 from shared.health import Health, Phase
 from shared.lag import LagSampler
 from shared.patience import patiently
@@ -43,12 +44,16 @@ SAMPLE_EVERY_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscribe:
-    """``members`` loops of one group on one topic, each with one record in flight."""
+    """``members`` loops of one group on one topic, each with up to ``in_flight`` records in hand.
+
+    Records of one partition are handled in turn, whatever ``in_flight`` is.
+    """
 
     topic: str
     group: str
     handler: Handler
     members: int = 1
+    in_flight: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,6 +236,7 @@ async def _work(
                 handler=member.subscribe.handler,
                 clock=ports.clock,
                 group=member.subscribe.group,
+                in_flight=member.subscribe.in_flight,
                 limits=limits,
             )
             name = f"{member.service}:{member.subscribe.topic}#{member.number}"

@@ -39,6 +39,8 @@ WATCH_S = 20
 VISIT_S = (1, 15)
 """Bounds of how long the visitor stays, and stays away."""
 LIMITS = ConsumeLimits(poll_wait_s=5.0, drain_s=30.0)
+IN_FLIGHT = 4
+"""Records in hand of every member: partitions side by side."""
 GROUPS = {"synthesizer": topics.SYNTHESIS_REQUESTS, "evaluator": topics.evaluation_requests("cpu-x86_64")}
 
 
@@ -131,6 +133,7 @@ class World:
                 handler=handler,
                 clock=self.ports.clock,
                 limits=LIMITS,
+                in_flight=IN_FLIGHT,
                 jitter=random.Random(self.seed),
             )
             await consumer.run(stop or asyncio.Event())

@@ -29,7 +29,7 @@ async def eventually(condition, within_s: float = 10.0):
 @on_loop
 async def test_a_submitted_search_is_watched_to_its_end_and_then_listed_as_finished():
     async with alive(await fresh_ports()) as cluster:
-        search_id = await cluster.submit()
+        search_id = await cluster.submit(evaluations=24)
         seen = await cluster.until_finished(search_id)
         assert [response.seq for response in seen] == list(range(len(seen)))
         assert any(decision.type.endswith("SearchFinished") for decision in seen[-1].decisions)
@@ -37,7 +37,7 @@ async def test_a_submitted_search_is_watched_to_its_end_and_then_listed_as_finis
         assert (found.phase, found.outcome, found.charged, found.operator_name) == (
             "finished",
             "improved",
-            8,
+            24,
             "increment",
         )
         assert found.winner_low_ppm > 1_000_000

@@ -18,7 +18,7 @@ from shared.consume import ConsumeLimits, Consumer, Handler
 from shared.errors import Fatal, Poison, Retryable, Unavailable
 from shared.events import Envelope
 from tests.aio import on_loop, until
-from tests.unit.shared.builders import an_envelope
+from tests.unit.shared.builders import an_envelope, an_event
 
 TOPIC = topics.FACTS
 QUICK = ConsumeLimits(poll_wait_s=0.001, poison_in_a_row_max=2, attempts_max=4, drain_s=0.02)
@@ -40,12 +40,15 @@ class World:
     async def remember(self, envelope: Envelope) -> None:
         self.handled.append(envelope.id)
 
-    async def consume(self, handler: Handler, limits: ConsumeLimits = QUICK) -> None:
+    async def consume(self, handler: Handler, limits: ConsumeLimits = QUICK, in_flight: int = 1) -> None:
         async with self.bus.subscribe(TOPIC, "g") as subscription:
-            await self.consumer(StopWhenEmpty(subscription, self.stop), handler, limits).run(self.stop)
+            await self.consumer(StopWhenEmpty(subscription, self.stop), handler, limits, in_flight).run(self.stop)
 
-    def consumer(self, subscription: object, handler: Handler, limits: ConsumeLimits = QUICK) -> Consumer:
+    def consumer(
+        self, subscription: object, handler: Handler, limits: ConsumeLimits = QUICK, in_flight: int = 1
+    ) -> Consumer:
         return Consumer(
+            in_flight=in_flight,
             bus=self.bus,
             subscription=subscription,
             handler=handler,
@@ -76,9 +79,10 @@ class StopWhenEmpty:
         self.polls_while_paused = 0
 
     async def poll(self, wait_s: float) -> Delivery | None:
+        began_paused = self._paused
         delivery = await self._subscription.poll(wait_s)
         self.polls_while_paused += self._paused
-        if delivery is None and not self._paused:
+        if delivery is None and not self._paused and not began_paused:
             self._stop.set()
         return delivery
 
@@ -385,3 +389,53 @@ async def test_a_record_whose_partition_moved_away_in_flight_is_left_to_its_new_
         await newcomer.__aexit__()
         assert set(world.handled) | set(theirs) == {envelope.id for envelope in keys}
         assert theirs
+
+
+def spread(count: int) -> list[Envelope]:
+    """Envelopes of ``count`` searches, so that they lie on several partitions."""
+    return [an_envelope(an_event(f"s{number}"), n=number) for number in range(count)]
+
+
+@on_loop
+async def test_with_several_in_flight_partitions_go_side_by_side_and_records_of_one_in_turn() -> None:
+    async with a_world() as world:
+        envelopes = [replace(each, id=f"{each.id}-{turn}") for turn in range(3) for each in spread(8)]
+        await world.publish(*envelopes)
+        running: dict[str, int] = {}
+        most = 0
+
+        async def works(envelope: Envelope) -> None:
+            nonlocal most
+            running[envelope.partition_key] = running.get(envelope.partition_key, 0) + 1
+            assert running[envelope.partition_key] == 1
+            most = max(most, sum(running.values()))
+            for _ in range(20):
+                await asyncio.sleep(0)
+            running[envelope.partition_key] -= 1
+            await world.remember(envelope)
+
+        await world.consume(works, in_flight=6)
+        assert 1 < most <= 6
+        assert sorted(world.handled) == sorted(envelope.id for envelope in envelopes)
+        for key in {envelope.partition_key for envelope in envelopes}:
+            mine = [envelope.id for envelope in envelopes if envelope.partition_key == key]
+            assert [each for each in world.handled if each in mine] == mine
+        assert await world.left() == []
+
+
+@on_loop
+async def test_a_failure_beside_others_in_flight_commits_none_of_them() -> None:
+    async with a_world() as world:
+        await world.publish(*spread(5))
+        begun = asyncio.Event()
+
+        async def one_fails(envelope: Envelope) -> None:
+            if envelope.partition_key == "s0":
+                await begun.wait()
+                raise Fatal("store is gone")
+            begun.set()
+            await asyncio.Event().wait()
+
+        with pytest.raises(Fatal, match="store is gone"):
+            await world.consume(one_fails, in_flight=8)
+        assert len(await world.left()) == 5
