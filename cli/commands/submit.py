@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli import options
+from cli import options, rundir
 from cli.options import Options
 from cli.server import of_a_server, talk
 from shared import operators
-from shared.errors import UserError
+from shared.errors import KernelEvolveError, UserError
 
 if TYPE_CHECKING:
     from cli.client import KernelEvolveClient, Submitted
@@ -50,7 +50,13 @@ def command(
         raise UserError("needs --watch", where="--out", hint="or bring it later: `kernelevolve watch SEARCH --out DIR`")
     spec = operators.load(operator)
     wanted = options.gather(**asked)
-    submitted = talk(server, lambda client: submit(client, spec, wanted, priority=priority, request_id=request_id))
+    home = rundir.create(out, spec.ref.name) if out else None
+    try:
+        submitted = talk(server, lambda client: submit(client, spec, wanted, priority=priority, request_id=request_id))
+    except KernelEvolveError:
+        if home:
+            rundir.discard(home)
+        raise
     if not watch:
         told = {"search_id": submitted.search_id, "created": submitted.created}
         click.echo(json.dumps(told) if as_json else submitted.search_id)
