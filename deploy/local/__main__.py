@@ -12,9 +12,8 @@ from pathlib import Path
 import click
 
 from deploy.local.cluster import Cluster, Status
-from deploy.local.errors import ClusterError
 from deploy.local.layout import Layout
-from shared.errors import UserError
+from shared.errors import KernelEvolveError, UserError
 
 EXIT_FAILED = 1
 EXIT_USER_ERROR = 2
@@ -95,7 +94,7 @@ def main() -> int:
     except UserError as error:
         click.echo(f"error: {error}", err=True)
         return EXIT_USER_ERROR
-    except ClusterError as error:
+    except KernelEvolveError as error:
         click.echo(f"failed: {error}", err=True)
         return EXIT_FAILED
     return 0

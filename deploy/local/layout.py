@@ -21,6 +21,8 @@ TUNED = {
     "KAFKA_FETCH_MAX_WAIT_MS": "50",
     "KAFKA_SESSION_TIMEOUT_MS": "3000",
     "KAFKA_HEARTBEAT_INTERVAL_MS": "500",
+    # Every `up` begins with an empty broker: unfinished searches should not stand still for long.
+    "SEARCH_ASK_AGAIN_AFTER_S": "10",
     # There, a group whose members all leave at the same time never forms again; silent members are missed instead.
     "KAFKA_LEAVE_ON_CLOSE": "false",
     "KAFKA_REPLICATION": "1",

@@ -129,12 +129,12 @@ def _found_replica_set(found: State) -> None:
 def _await_pools(wanted: Layout, found: State, deadline: float) -> None:
     while True:
         counts = asyncio.run(pools.announced(found.bus_url))
-        missing = [chip for chip in wanted.chips if counts.get(chip, 0) < wanted.workers]
+        missing = [chip for chip in wanted.chips if counts[chip] < wanted.workers]
         if not missing:
             return
         if time.monotonic() > deadline:
             raise ClusterError(
-                f"of {wanted.workers} workers for each of {', '.join(missing)} these are there: {counts}"
+                f"of {wanted.workers} workers for each of {', '.join(missing)} these are there: {dict(counts)}"
             )
         time.sleep(POLL_S)
 
