@@ -16,7 +16,7 @@ class Record:
 
     A cluster can hold what strangers wrote, and it is delivered so that it can end as a dead letter: a key that is not
     UTF-8 comes with surrogates for its bytes and goes out as it came; a missing key, value or header value comes empty;
-    of headers with one name the last counts.
+    of headers with one name the last counts. What a driver cannot read at all comes empty with a header ``unreadable``.
     """
 
     key: str

@@ -21,7 +21,7 @@ import logging
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition, errors
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
@@ -42,6 +42,7 @@ SLICE_S = 0.5
 CLOSE_S = 10.0
 """How long closing waits for the driver to say goodbye to a broker."""
 HISTORY_WAIT_MS = 50
+REFETCH_MS = 5_000
 SETTLE_S = 0.05
 """Between two looks at topics that are being created."""
 BATCH_OVERHEAD_BYTES = 1024
@@ -283,7 +284,7 @@ class KafkaBus:
             while not await _read_up_to(consumer, partitions, ends):
                 self.check_open()
                 with driver_errors(what):
-                    found = await consumer.getmany(timeout_ms=HISTORY_WAIT_MS)
+                    found = await _messages(consumer, HISTORY_WAIT_MS)
                 for partition in partitions:
                     # Not ``end_offsets``: Tansu answers it with the last batch's first offset.
                     highwater = consumer.highwater(partition)
@@ -293,10 +294,9 @@ class KafkaBus:
                 quiet_since_s = now_s if found else quiet_since_s
                 if now_s - quiet_since_s > self.settings.publish_timeout_ms / 1000:
                     raise Unavailable(f"{what}: no answer")
-                for partition, messages in found.items():
-                    for message in messages:
-                        if message.offset < ends[partition]:
-                            yield _delivery(message)
+                for message in found:
+                    if message.offset < ends[TopicPartition(topic, message.partition)]:
+                        yield _delivery(message)
         finally:
             await asyncio.wait({self.part(consumer.stop())})
 
@@ -775,9 +775,7 @@ class _Member(ConsumerRebalanceListener):  # type: ignore[misc]  # the driver ha
                 # Asked for a partition that nobody has, the driver hands out nothing and drops nothing it has fetched.
                 await self._consumer.getmany(TopicPartition(self._topic.name, -1), timeout_ms=0)
             else:
-                found = await self._consumer.getmany(timeout_ms=round(wait_s * 1000))
-                for messages in found.values():
-                    self._buffer.extend(messages)
+                self._buffer.extend(await _messages(self._consumer, round(wait_s * 1000)))
             await self._learn()
             self._hear()
             await self._start_over()
@@ -849,6 +847,50 @@ def _size(record: Record) -> int:
     """Bytes of the record on the wire, but for a few of framing."""
     headers = sum(len(name.encode()) + len(value) for name, value in record.headers.items())
     return len(key_bytes(record.key)) + len(record.value) + headers
+
+
+async def _messages(consumer: AIOKafkaConsumer, wait_ms: int) -> list[Any]:
+    """What has arrived, or arrives within ``wait_ms``."""
+    try:
+        found = await consumer.getmany(timeout_ms=wait_ms)
+    except ValueError as error:
+        return await _around_unreadable(consumer, error)
+    return [message for messages in found.values() for message in messages]
+
+
+async def _around_unreadable(consumer: AIOKafkaConsumer, error: ValueError) -> list[Any]:
+    """What comes before a record that the driver cannot read (a header's name is not UTF-8), and a stand-in for it.
+
+    The driver does not say which record it is, and would stumble over it for ever: it is looked for one by one.
+    """
+    found: list[Any] = []
+    for partition in consumer.assignment():
+        while (offset := await consumer.position(partition)) < (consumer.highwater(partition) or 0):
+            try:
+                one = await consumer.getmany(partition, timeout_ms=REFETCH_MS, max_records=1)
+            except ValueError as reason:
+                log.error("%s[%d]@%d cannot be read: %s", *partition, offset, reason)  # noqa: TRY400 - no bug of ours
+                consumer.seek(partition, offset + 1)
+                headers = (("unreadable", str(reason).encode()),)
+                stand_in = _StandIn(
+                    topic=partition.topic, partition=partition.partition, offset=offset, headers=headers
+                )
+                return [*found, stand_in]
+            if not one:
+                break
+            found.extend(one[partition])
+    raise Fatal(f"the driver failed and no record is to blame: {error!r}") from error
+
+
+class _StandIn(NamedTuple):
+    """In the place of a record that cannot be read."""
+
+    topic: str
+    partition: int
+    offset: int
+    headers: tuple[tuple[str, bytes], ...]
+    key: bytes = b""
+    value: bytes = b""
 
 
 def _delivery(message: Any) -> Delivery:

@@ -14,8 +14,10 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.protocol.produce import ProduceRequest
+from aiokafka.record.default_records import _DefaultRecordBatchBuilderPy
 
 from shared import topics
 from shared.adapters import open_bus
@@ -217,6 +219,39 @@ class TestRecords:
         assert handled == []
         assert {d.record.value for d in found} == {b"garbage", b"", b"no key", b"huge"}
         assert keys == {b"\xff\xfe\x00", b"tombstone", b"", b"h"}
+
+    @on_loop
+    async def test_a_record_that_cannot_be_read_is_passed_by_and_says_so(self, broker: servers.Server) -> None:
+        async with a_bus(broker) as bus, a_stranger(broker) as stranger:
+            await bus.publish(TOPIC, a_record(value=b"before"))
+            (before,) = [delivery async for delivery in bus.history(TOPIC)]
+            await produce_with_a_latin1_header(stranger, TopicPartition(TOPIC, before.partition))
+            await bus.publish(TOPIC, a_record(value=b"after"))
+            async with bus.subscribe(TOPIC, "g") as member:
+                found = await take(member, 3)
+                assert member.gaps == 0
+            told = [delivery async for delivery in bus.history(TOPIC)]
+        assert values(found) == values(told) == [b"before", b"", b"after"]
+        assert "unreadable" in found[1].record.headers
+
+
+async def produce_with_a_latin1_header(stranger: AIOKafkaProducer, where: TopicPartition) -> None:
+    """Past the driver's own builder, which takes no such name."""
+
+    class Latin1(str):
+        __slots__ = ()
+
+        def encode(self, *_: str) -> bytes:
+            return super().encode("latin-1")
+
+    builder = _DefaultRecordBatchBuilderPy(
+        2, 0, is_transactional=0, producer_id=-1, producer_epoch=-1, base_sequence=0, batch_size=1000
+    )
+    builder.append(0, None, key=b"k", value=b"?", headers=[(Latin1("n\xe4me"), b"1")])
+    await stranger.partitions_for(where.topic)
+    topics_of_request = [(where.topic, [(where.partition, bytes(builder.build()))])]
+    request = ProduceRequest(transactional_id=None, required_acks=-1, timeout=1000, topics=topics_of_request)
+    await stranger.client.send(stranger.client.cluster.leader_for_partition(where), request)
 
 
 @asynccontextmanager
