@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -14,6 +13,7 @@ from protos.search.v1 import search_service_pb2 as pb
 from protos.search.v1 import search_service_pb2_grpc as rpc
 from search_svc import export, index, messages, replay
 from search_svc.index import Index
+from search_svc.news import News
 from search_svc.pools import Pools
 from search_svc.settings import Settings
 from search_svc.submissions import Submissions
@@ -30,16 +30,18 @@ PHASES = ("", "submitted", "searching", "confirming", "finished")
 CANDIDATES_PER_EXPANSION = 2
 EXPANSIONS_MIN, EXPANSIONS_MAX = 2, 16
 """Bounds of the expansions in flight that the server chooses: a deep look-ahead decides on old news."""
-IDLE_POLLS_MAX = 5
-"""A watched journal without news is read at up to this multiple of the poll interval."""
+IDLE_POLLS_MAX = 10
+"""A watched journal without news is read at up to this multiple of the poll interval; the owner's news come at once."""
 
 
 class SearchServicer(rpc.SearchServiceServicer):
     """Every method reads the store, so any replica answers for any search."""
 
-    def __init__(self, ports: Ports, submissions: Submissions, rows: Index, pools: Pools, settings: Settings) -> None:
+    def __init__(
+        self, ports: Ports, submissions: Submissions, rows: Index, pools: Pools, news: News, settings: Settings
+    ) -> None:
         self._ports, self._submissions, self._index, self._pools = ports, submissions, rows, pools
-        self._settings = settings
+        self._news, self._settings = news, settings
 
     def servicer(self) -> Servicer:
         """For the runtime's server."""
@@ -198,15 +200,16 @@ class SearchServicer(rpc.SearchServiceServicer):
         idle = 0
         if position and await self._finished_before(search_id, position):
             return
-        while True:
-            before = position
-            async for entry in self._ports.store.journal.read(search_id, position):
-                yield entry
-                position = entry.seq + 1
-                if messages.ends(entry):
-                    return
-            idle = 1 if position > before else min(idle + 1, IDLE_POLLS_MAX)
-            await asyncio.sleep(idle * self._settings.watch_poll_s)
+        with self._news.of(search_id) as watcher:
+            while True:
+                before = position
+                async for entry in self._ports.store.journal.read(search_id, position):
+                    yield entry
+                    position = entry.seq + 1
+                    if messages.ends(entry):
+                        return
+                idle = 1 if position > before else min(idle + 1, IDLE_POLLS_MAX)
+                await watcher.wait(idle * self._settings.watch_poll_s)
 
     async def _finished_before(self, search_id: str, position: int) -> bool:
         return any(messages.ends(entry) for entry in (await self._entries(search_id))[:position])

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from search_svc import grpc_api, operations_api
 from search_svc.index import Index
+from search_svc.news import News
 from search_svc.owner import DamagedJournal, Held, Owner
 from search_svc.pools import Pools
 from search_svc.service import GROUP, NAME
@@ -37,6 +38,7 @@ class Replica:
     index: Index
     pools: Pools
     sweeper: Sweeper
+    api: grpc_api.SearchServicer
 
     async def on_fact(self, envelope: Envelope) -> None:
         """One fact of one search. Raises ``Poison`` for a search whose journal is damaged: the others go on."""
@@ -50,8 +52,11 @@ def assemble(ports: Ports, settings: Settings) -> Replica:
     """The parts over open ports."""
     index = Index(ports.store.documents, ports.clock)
     submissions = Submissions(ports, index)
+    pools = Pools(ports.store.documents, ports.clock, settings.pool_silence_s)
+    news = News()
 
     async def changed(held: Held) -> None:
+        news.tell(held.search_id)
         await index.note(held)
         if held.tree is not None and held.tree.finished:
             await submissions.ended(held.search_id)
@@ -62,8 +67,9 @@ def assemble(ports: Ports, settings: Settings) -> Replica:
         owner=owner,
         submissions=submissions,
         index=index,
-        pools=Pools(ports.store.documents, ports.clock, settings.pool_silence_s),
+        pools=pools,
         sweeper=Sweeper(ports, owner, submissions, settings, name=name),
+        api=grpc_api.SearchServicer(ports, submissions, index, pools, news, settings),
     )
 
 
@@ -74,10 +80,9 @@ def build(ports: Ports, settings: Settings, parts: Replica | None = None) -> Ser
         topic=topics.FACTS, group=GROUP, handler=replica.on_fact, members=settings.members, in_flight=settings.in_flight
     )
     capacity = Subscribe(topic=topics.CAPACITY, group=CAPACITY_GROUP, handler=replica.pools.on_announcement)
-    api = grpc_api.SearchServicer(ports, replica.submissions, replica.index, replica.pools, settings)
     return Service(
         name=NAME,
         subscriptions=(facts, capacity),
         background=(replica.sweeper.run,),
-        servicers=(api.servicer(), operations_api.OperationsServicer(ports).servicer()),
+        servicers=(replica.api.servicer(), operations_api.OperationsServicer(ports).servicer()),
     )

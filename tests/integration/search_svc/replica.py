@@ -41,7 +41,10 @@ class Cluster:
     ports: Ports
     lab: Lab
     parts: replica.Replica
-    api: SearchServicer
+
+    @property
+    def api(self) -> SearchServicer:
+        return self.parts.api
 
     async def submit(self, request_id: str = "r1", **changes) -> str:
         return (await self.api.Submit(a_request(client_request_id=request_id, **changes), None)).search_id
@@ -79,6 +82,5 @@ async def alive(ports: Ports, settings: Settings = QUICK, *, deaf_after: int | N
     lab.deaf_after = deaf_after
     parts = replica.assemble(ports, settings)
     service = replica.build(ports, settings, parts)
-    api = SearchServicer(ports, parts.submissions, parts.index, parts.pools, settings)
     async with ports.bus, running([service, lab.service()], ports, LIMITS):
-        yield Cluster(ports, lab, parts, api)
+        yield Cluster(ports, lab, parts)
