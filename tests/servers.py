@@ -65,7 +65,9 @@ class Server:
 
     def freeze(self) -> None:
         """SIGSTOP: connections stay open and nothing answers."""
-        self._running().send_signal(signal.SIGSTOP)
+        process = self._running()
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
 
     def thaw(self) -> None:
         self._running().send_signal(signal.SIGCONT)

@@ -160,6 +160,7 @@ class KafkaBus:
         size = _size(record)
         if size > limit:
             raise Poison(f"publish to {topic}: {size:,} bytes, the limit is {limit:,}")
+        self.check_reachable()
         await self._topics.ensure((row,))
         try:
             await self._producer.send(topic, record)
@@ -180,6 +181,7 @@ class KafkaBus:
         """
         self.check_open()
         row = _describe(topic)
+        self.check_reachable()
         count = await self.ensure(row)
         numbers = list(range(count))
         if key is not None and count == row.partitions:
@@ -192,6 +194,7 @@ class KafkaBus:
         """See the port."""
         self.check_open()
         await self._topics.ping()
+        self._gone = None
 
     async def ensure_topics(self, names: Iterable[str]) -> None:
         """Create those of ``names`` that are missing. Raises ``Unavailable``, or ``Fatal`` for an unknown name."""
@@ -263,6 +266,8 @@ class KafkaBus:
                 if self._gone is None:
                     log.warning("%s", error)
                 self._gone = error
+            except Fatal as error:  # one topic cannot be made; whoever uses it is told the same
+                log.error("%s", error)  # noqa: TRY400
             else:
                 if self._gone is not None:
                     log.warning("the broker answers again")
@@ -386,7 +391,10 @@ class _Topics:
 
     async def _create(self, rows: list[topics.Topic]) -> None:
         new = [self._new(row) for row in rows]
-        answer = await self._ask("create topics", lambda admin: admin.create_topics(new))
+        try:
+            answer = await self._ask("create topics", lambda admin: admin.create_topics(new))
+        except AttributeError as nobody:  # the driver looks for the address of a controller that is not elected yet
+            raise Unavailable("create topics: the cluster has no controller") from nobody
         for name, code, *why in answer.topic_errors:
             error = errors.for_code(code)
             if error is errors.NoError:

@@ -7,22 +7,25 @@ that holds nothing.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 
+import aiokafka.producer.sender
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.protocol.produce import ProduceRequest
+from aiokafka.protocol.transaction import InitProducerIdRequest as OldInitProducerIdRequest
 from aiokafka.record.default_records import _DefaultRecordBatchBuilderPy
 
 from shared import topics
 from shared.adapters import open_bus
 from shared.bus import Bus, Delivery, Record, Subscription
-from shared.bus.kafka import KafkaBus
+from shared.bus.kafka import CLOSE_S, KafkaBus
 from shared.clock import ManualClock
 from shared.consume import Consumer
 from shared.errors import Poison, Unavailable
@@ -264,6 +267,28 @@ async def a_reader(broker: servers.Server, topic: str) -> AsyncIterator[list[obj
         yield [message for messages in found.values() for message in messages]
 
 
+class TestProducer:
+    @on_loop
+    async def test_it_is_idempotent(self, broker: servers.Server, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level(logging.INFO, "shared.bus.kafka")
+        async with a_bus(broker) as bus:
+            await bus.publish(TOPIC, a_record())
+            assert bus._producer._driver._txn_manager.has_pid()
+        assert "refuses" not in caplog.text
+
+    @on_loop
+    async def test_a_broker_that_refuses_idempotence_is_used_without(
+        self, broker: servers.Server, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        caplog.set_level(logging.INFO, "shared.bus.kafka")
+        monkeypatch.setattr(aiokafka.producer.sender, "InitProducerIdRequest", OldInitProducerIdRequest)
+        async with a_bus(broker) as bus:
+            for _ in range(2):
+                await bus.publish(TOPIC, a_record())
+            assert len([delivery async for delivery in bus.history(TOPIC)]) == 2
+        assert caplog.text.count("the broker refuses an idempotent producer") == 1
+
+
 class TestMembers:
     @on_loop
     async def test_nothing_is_lost_between_many_publishers_and_two_members(self, broker: servers.Server) -> None:
@@ -381,6 +406,15 @@ class TestBrokerOutage:
             async with admin(broker.address) as client:
                 (row,) = await client.describe_topics([TOPIC])
             assert len(row["partitions"]) == 16
+
+    @on_loop
+    async def test_closing_does_not_wait_for_a_broker_that_is_gone(self, broker: servers.Server) -> None:
+        loop = asyncio.get_running_loop()
+        async with a_bus(broker) as bus, bus.subscribe(TOPIC, "g"):
+            await bus.publish(TOPIC, a_record())
+            broker.kill()
+            began_s = loop.time()
+        assert loop.time() - began_s < CLOSE_S
 
     @on_loop
     async def test_a_broker_that_hangs_is_unavailable_and_then_goes_on(self, broker: servers.Server) -> None:
