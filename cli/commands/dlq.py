@@ -138,7 +138,8 @@ def plain(letter: pb.DeadLetter) -> dict[str, Any]:
 def table(letters: list[pb.DeadLetter]) -> Table:
     """Letters for people."""
     made = Table(box=None, header_style="bold")
-    for column in ("letter", "failed at", "bytes", "error"):
+    made.add_column("letter", no_wrap=True)  # to be copied
+    for column in ("failed at", "bytes", "error"):
         made.add_column(column, overflow="fold")
     for letter in letters:
         error = letter.error + (" (redriven)" if letter.redriven else "")
