@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from cli.conclusion import Finished
+    from cli.outcome import Finished
 
 EXIT_CODES = {"improved": 0, "no_improvement": 0, "cancelled": 1, "failed": 1}
 """No kernel beating the baseline is a valid, well-reported result; only a search that could not be done fails."""

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from cli import artefact, history, outcome, rundir
+from cli.outcome import Finished
 from cli.report import render, verdict_times
 from cli.rundir import RunDirectory
 from search_svc.projection import winner
-from search_svc.tree import Tree
 from shared.operators import OperatorSpec
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
-    """What a search ends with: the final object and where its pieces are."""
-
-    tree: Tree
-    result: dict[str, Any]
-    artefact: Path | None
 
 
 def leave(run: RunDirectory, past: history.Past, spec: OperatorSpec, *, total_ns: int) -> Finished:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from cli import conclusion, history, outcome, rundir
-from cli.conclusion import Finished
+from cli import history, outcome, rundir
 from cli.interrupted import Detached
 from cli.live import LiveView
+from cli.outcome import Finished
 from cli.rundir import RunDirectory
 from cli.server import talk
 from shared import operators
@@ -62,6 +62,8 @@ async def bring_home(client: KernelEvolveClient, search_id: str, run: RunDirecto
         total_ns = tree.now_ns - tree.search.at_ns
         result = outcome.final_object(tree, run_dir=None, artefact=None, total_ns=total_ns)
         return Finished(tree=tree, result=result, artefact=None)
+    from cli import conclusion  # reports and artefacts: following alone needs none
+
     past = await _exported(client, search_id, run.log)
     started = past.started
     source = past.blobs[started.operator.source_hash].decode()

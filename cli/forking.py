@@ -9,8 +9,8 @@ from pathlib import Path
 from rich.console import Console
 
 from cli import history, rundir, session
-from cli.conclusion import Finished
 from cli.live import LiveView
+from cli.outcome import Finished
 from cli.requirements import require_chip
 from deploy.embedded import embedded
 from evaluator_svc import memo

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,15 @@ from shared.events import PPM, Evaluation
 
 NS_PER_S = 1_000_000_000
 NS_PER_US = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """What a search ends with: the final object and where its pieces are."""
+
+    tree: Tree
+    result: dict[str, Any]
+    artefact: Path | None
 
 
 def final_object(tree: Tree, *, run_dir: Path | None, artefact: Path | None, total_ns: int) -> dict[str, Any]:

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from cli import conclusion, history, rundir
-from cli.conclusion import Finished
 from cli.live import LiveView
+from cli.outcome import Finished
 from cli.rundir import RunDirectory
 from deploy.embedded import Embedded, embedded
 from search_svc import service as search_service

@@ -23,7 +23,7 @@ from shared.clock import SystemClock
 from shared.events import SearchStarted
 
 if TYPE_CHECKING:
-    from cli.conclusion import Finished
+    from cli.outcome import Finished
 
 
 def submission(spec: operators.OperatorSpec, wanted: Options) -> SearchStarted:

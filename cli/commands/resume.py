@@ -13,9 +13,9 @@ from rich.console import Console
 
 from cli import rundir, session
 from cli.announce import announce
-from cli.conclusion import Finished
 from cli.interruptible import see_through
 from cli.live import LiveView
+from cli.outcome import Finished
 from cli.requirements import require_chip
 from deploy.embedded import embedded
 from search_svc import service as search_service

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli import options, rundir
+from cli import following, options, rundir
+from cli.announce import announce
 from cli.options import Options
 from cli.server import of_a_server, talk
 from shared import operators
@@ -61,9 +62,6 @@ def command(
         told = {"search_id": submitted.search_id, "created": submitted.created}
         click.echo(json.dumps(told) if as_json else submitted.search_id)
         return
-    from cli import following  # reports and artefacts: submitting needs none
-    from cli.announce import announce
-
     click.echo(f"search {submitted.search_id}", err=True)
     finished = following.see_through(server, submitted.search_id, out, as_json=as_json)
     sys.exit(announce(finished, as_json=as_json))
