@@ -181,7 +181,6 @@ class KafkaBus:
         """
         self.check_open()
         row = _describe(topic)
-        self.check_reachable()
         count = await self.ensure(row)
         numbers = list(range(count))
         if key is not None and count == row.partitions:
@@ -547,6 +546,7 @@ class KafkaSubscription:
         self._paused = False
         self._member: _Member | None = None
         self._joining: asyncio.Task[_Member] | None = None
+        self._farewell: asyncio.Task[None] | None = None
         self._gaps = 0
 
     @property
@@ -652,10 +652,14 @@ class KafkaSubscription:
     def _join(self) -> asyncio.Task[_Member]:
         """The attempt to join that is in progress; a new one if there is none."""
         if self._joining is None:
-            joined = _Member.joined(self._bus, self._topic, self._group, self._instance, self.wake)
-            self._joining = asyncio.create_task(joined)
+            self._joining = asyncio.create_task(self._join_after_farewell())
             self._joining.add_done_callback(lambda _: self.wake())
         return self._joining
+
+    async def _join_after_farewell(self) -> _Member:
+        if self._farewell is not None:
+            await asyncio.wait({self._farewell})
+        return await _Member.joined(self._bus, self._topic, self._group, self._instance, self.wake)
 
     def _joined(self) -> _Member | None:
         """The member, if it has joined by now. Raises what joining raised."""
@@ -668,7 +672,7 @@ class KafkaSubscription:
         member, self._member = self._member, None
         if member is not None:
             self._gaps += member.positions.gaps
-            self._bus.part(member.close())
+            self._farewell = self._bus.part(member.close())
 
     async def _close(self) -> None:
         self._open = False
