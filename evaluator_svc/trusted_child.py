@@ -45,6 +45,8 @@ class TrustedChild:
         self._process: subprocess.Popen[bytes] | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=role)
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
+        self.killed = False
+        """By us: on closing, because it did not answer, or because a question to it was cancelled."""
 
     async def __aenter__(self) -> Self:
         await self._in_thread(self._start)
@@ -141,6 +143,7 @@ class TrustedChild:
         return elapsed.value, answer.raw[: max(0, got)]
 
     def _kill(self) -> None:
+        self.killed = True
         if self._process is not None and self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)

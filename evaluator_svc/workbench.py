@@ -39,8 +39,14 @@ class Workbench:
         self._oracle = _Once(self._open_oracle)
         self._admitted = _Once(self._admit)
         self._baselines = _Once(self._open_baselines)
+        self._children: list[TrustedChild] = []
         self.lost = False
         """Set when one of its processes died: it is of no more use."""
+
+    @property
+    def crippled(self) -> bool:
+        """A cancelled evaluation has cost it a process."""
+        return any(child.killed for child in self._children)
 
     async def suite(self) -> tuple[Suite, Admission]:
         """The admitted cases every search evaluation is judged on; secret seeds of this worker.
@@ -85,6 +91,7 @@ class Workbench:
     async def _open_oracle(self) -> Oracle:
         child = TrustedChild("oracle", cpus=(), environment=self._environment(), where=self.operator.name)
         await self._stack.enter_async_context(child)
+        self._children.append(child)
         oracle = Oracle(child, self.operator, self._scratch, timeout_s=self._settings.limits.oracle_s)
         await oracle.open(self._source, self.threads)
         return oracle
@@ -109,6 +116,8 @@ class Workbench:
         suite, _ = await self.suite()
         child = TrustedChild("baseline", cpus=self.cpus, environment=self._environment(), where=self.operator.name)
         await stack.enter_async_context(child)
+        if stack is self._stack:
+            self._children.append(child)
         private = self._scratch / name
         private.mkdir(exist_ok=True)
         baselines = Baselines(child, self.operator, private)
@@ -131,7 +140,7 @@ class Workbenches:
     async def use(
         self, operator: OperatorRef, source: str, threads: int, cpus: tuple[int, ...]
     ) -> AsyncIterator[Workbench]:
-        """The workbench of ``operator``. One whose process was lost, or may be, is closed with its last user."""
+        """The workbench of ``operator``. One whose process was lost is closed with its last user."""
         key = (operator.source_hash, threads)
         bench = self._open.get(key)
         if bench is None or bench.lost:
@@ -140,13 +149,13 @@ class Workbenches:
         self._users[bench] += 1
         try:
             yield bench
-        except (OracleLost, asyncio.CancelledError):
-            # A cancelled question costs its child the process: the answer would be taken for the next one's.
+        except OracleLost:
             bench.lost = True
-            if self._open.get(key) is bench:
-                del self._open[key]
             raise
         finally:
+            bench.lost = bench.lost or bench.crippled
+            if bench.lost and self._open.get(key) is bench:
+                del self._open[key]
             self._users[bench] -= 1
             if bench.lost and not self._users[bench]:
                 await bench.close()

@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+import psutil
 import pytest
 
 from evaluator_svc import evaluators, service
 from evaluator_svc.evaluate import Evaluator
 from evaluator_svc.pool import Worker
+from evaluator_svc.stages import Stopwatch
 from shared import envelopes, topics, wire
 from shared.clock import SystemClock
 from shared.errors import ChipError
 from shared.events import EvaluationCompleted, Status
 from shared.runtime import running
 from tests.aio import on_loop
-from tests.integration.evaluator.pipeline import kernel_source, opened, request_for
+from tests.integration.evaluator.pipeline import SETTINGS, kernel_source, opened, request_for
 
 pytestmark = [pytest.mark.serial, pytest.mark.timeout(300)]
 
@@ -68,3 +70,27 @@ async def test_more_threads_than_cores_is_infrastructure_not_a_bad_kernel():
         request = await request_for(ports, kernel_source("zeros"))
         found = await evaluator.evaluate(replace(request, threads=100_000))
     assert found.status is Status.INFRASTRUCTURE
+
+
+@on_loop
+async def test_an_evaluation_that_is_ended_costs_the_next_one_nothing():
+    settings = replace(SETTINGS, limits=replace(SETTINGS.limits, call_s=200.0))
+    async with opened(settings) as (ports, evaluator):
+        request, watch = await request_for(ports, kernel_source("endless_loop")), Stopwatch()
+        await evaluator.admit(request.operator, request.threads)
+        oracles = children("oracle_child")
+        task = asyncio.create_task(evaluator.evaluate(request, watch))
+        while watch.current != "correctness":
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(0.3)  # it is the kernel that runs by now, or it is about to
+        task.cancel()
+        await asyncio.wait({task})
+        assert task.cancelled()
+        found = await evaluator.evaluate(await request_for(ports, kernel_source("zeros")))
+        assert found.status is Status.WRONG_RESULT
+        assert oracles <= children("oracle_child")
+
+
+def children(program: str) -> set[psutil.Process]:
+    found = psutil.Process().children(recursive=True)
+    return {child for child in found if any(program in word for word in child.cmdline())}

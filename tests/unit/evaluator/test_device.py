@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from evaluator_svc.device import Device
 from shared.adapters import open_cache
 from shared.clock import SystemClock
-from shared.errors import Retryable
+from shared.errors import Retryable, Unavailable
 from tests.aio import on_loop
 
 
@@ -62,3 +63,45 @@ async def test_waiting_in_vain_is_retryable(tmp_path: Path):
                     raise AssertionError("both inside")
         async with second.exclusive():
             pass
+
+
+@on_loop
+async def test_the_lease_is_renewed_for_as_long_as_the_device_is_in_use(tmp_path: Path):
+    async with open_cache("memory:", SystemClock()) as shared:
+        mine = Device(shared.leases, tmp_path / "a.lock", owner="a", lease_s=0.06, wait_s=30.0)
+        name = f"device/{socket.gethostname()}/cpu"
+        async with mine.exclusive():
+            await asyncio.sleep(0.3)
+            assert await shared.leases.acquire(name, "b", 1.0) is None
+        assert await shared.leases.acquire(name, "b", 1.0) is not None
+
+
+@on_loop
+async def test_a_worker_that_died_with_the_lease_keeps_nobody_waiting_for_longer_than_its_time(tmp_path: Path):
+    async with open_cache("memory:", SystemClock()) as shared:
+        assert await shared.leases.acquire(f"device/{socket.gethostname()}/cpu", "dead", 0.05) is not None
+        async with device(shared.leases, tmp_path / "a.lock", "a").exclusive() as token:
+            assert token > 1
+
+
+@on_loop
+async def test_a_cache_that_goes_away_is_waited_for(tmp_path: Path):
+    class Leases:
+        def __init__(self, inner) -> None:
+            self.inner, self.failures = inner, 2
+
+        def __getattr__(self, name: str):
+            async def call(*arguments):
+                if self.failures:
+                    self.failures -= 1
+                    raise Unavailable("no cache")
+                return await getattr(self.inner, name)(*arguments)
+
+            return call
+
+    async with open_cache("memory:", SystemClock()) as shared:
+        leases = Leases(shared.leases)
+        async with device(leases, tmp_path / "a.lock", "a").exclusive() as token:
+            leases.failures = 1
+            assert await device(leases, tmp_path / "a.lock", "a").held(token)
+            leases.failures = 1  # at the release: it expires by itself
