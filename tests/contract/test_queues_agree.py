@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
@@ -19,18 +19,21 @@ from shared.clock import ManualClock
 from tests import servers
 
 PREFIX = f"ke-agree-{os.getpid()}-"
-NAMES = tuple("abcdefghij")
+NAMES = tuple("abcdefghijklmnop")
 numbers = itertools.count()
 
-index = st.integers(0, 9)
-seconds = st.sampled_from([0.000_001, 0.5, 1, 3, 10])
-add = st.tuples(st.just("add"), st.sampled_from(NAMES), st.sampled_from(["", "x", "ü"]), st.sampled_from([-1, 0, 7]))
+recent = st.sampled_from([0, 0, 0, 1, 1, 2, 5])
+"""Counts back from the newest claim."""
+seconds = st.sampled_from([0.000_001, 0.5, 3, 10])
+costs_ns = st.sampled_from([0, 0, 999, 10**8, 3 * 10**9, 10**10])
+add = st.tuples(st.just("add"), st.sampled_from(NAMES), st.sampled_from(["", "x", "ü"]), st.sampled_from([0, 0, 0, 7]))
 claim = st.tuples(st.just("claim"), st.sampled_from(["w", 'v \n"']), seconds)
-renew = st.tuples(st.just("renew"), index, seconds)
-finish = st.tuples(st.just("finish"), index, st.sampled_from([0, 999, 10_000, 10**8, 10**10, 7 * 10**12]))
-give_back = st.tuples(st.just("give_back"), index)
+renew = st.tuples(st.just("renew"), recent, seconds)
+finish = st.tuples(st.just("finish"), recent, costs_ns)
+give_back = st.tuples(st.just("give_back"), recent)
 later = st.tuples(st.just("advance"), seconds)
-steps = st.lists(st.one_of(add, add, claim, claim, renew, finish, finish, give_back, later), max_size=60)
+steps = st.one_of(add, add, add, claim, claim, claim, finish, finish, finish, renew, give_back, later)
+histories = st.lists(steps, min_size=20, max_size=80)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -42,7 +45,8 @@ def server() -> Iterator[None]:
             client.delete(key)
 
 
-@given(steps)
+@settings(max_examples=60)
+@given(histories)
 def test_memory_and_redis_answer_the_same_at_every_step(history: list[tuple]) -> None:
     asyncio.run(both(history))
 
