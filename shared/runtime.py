@@ -191,16 +191,28 @@ class _Member:
 
 
 async def _join(services: Sequence[Service], ports: Ports, stack: AsyncExitStack) -> list[_Member]:
-    """Open every subscription before the first poll: a member that joins later would restart those in flight."""
-    members: list[_Member] = []
-    for service in services:
-        for subscribe in service.subscriptions:
-            for number in range(subscribe.members):
-                subscription = ports.bus.subscribe(subscribe.topic, subscribe.group)
-                await patiently(partial(stack.enter_async_context, subscription), f"subscribe to {subscribe.topic}")
-                members.append(
-                    _Member(service=service.name, number=number, subscribe=subscribe, subscription=subscription)
-                )
+    """Open every subscription before the first poll: a member that joins later would restart those in flight.
+
+    All at once, because a cluster forms a group once for all that join together, and anew for everyone who comes later.
+    """
+    members = [
+        _Member(
+            service=service.name,
+            number=number,
+            subscribe=subscribe,
+            subscription=ports.bus.subscribe(subscribe.topic, subscribe.group),
+        )
+        for service in services
+        for subscribe in service.subscriptions
+        for number in range(subscribe.members)
+    ]
+    try:
+        async with asyncio.TaskGroup() as joining:
+            for member in members:
+                enter = partial(stack.enter_async_context, member.subscription)
+                joining.create_task(patiently(enter, f"subscribe to {member.subscribe.topic}"))
+    except BaseExceptionGroup as errors:
+        raise first_of(errors) from None
     return members
 
 
