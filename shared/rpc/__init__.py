@@ -23,3 +23,5 @@ import os
 # The evaluator starts children beside a running server. gRPC's fork handlers would wait for its threads; no child of
 # ours uses gRPC. Read when gRPC is first used, which is after this.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
+# gRPC's own lines on stderr would break one-line errors and the live view; what they tell is in the status too.
+os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
