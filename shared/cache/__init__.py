@@ -77,9 +77,9 @@ class WorkQueues(Protocol):
 
     What is next: the highest priority; in it, the flow with the least *virtual time*; in it, the oldest. A flow's
     virtual time is the worker time it has had: at a claim it grows by an estimate (the mean cost of what the queue has
-    finished), which ``finish`` corrects. A flow that comes back after a pause starts at the virtual time of the flow
-    of its priority served last, or at its own when that is later, so that it can neither hoard shares nor be punished (start-time fair queueing, Goyal, Vin and Cheng,
-    SIGCOMM 1996).
+    finished), which ``finish`` corrects. A flow that comes back after a pause starts at the virtual time of the flow of
+    its priority served last, or at its own when that is later, so that it can neither hoard shares nor be punished
+    (start-time fair queueing, Goyal, Vin and Cheng, SIGCOMM 1996).
 
     A claim that is not renewed expires: the work goes back to its old place in its flow. ``token`` is the fence: what a
     worker does after its claim expired is refused, once somebody else has claimed or finished the work, or the back

@@ -45,7 +45,7 @@ def server() -> Iterator[None]:
             client.delete(key)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(histories)
 def test_memory_and_redis_answer_the_same_at_every_step(history: list[tuple]) -> None:
     asyncio.run(both(history))
