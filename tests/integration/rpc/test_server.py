@@ -26,8 +26,11 @@ from shared.errors import (
     UserError,
 )
 from shared.health import Phase
+from shared.rpc.settings import ServerSettings
+from shared.runtime import run
 from tests.aio import on_loop
 from tests.integration.rpc.toys import NAME, Toy, a_get, ready, stub_of, toy_server
+from tests.integration.search_svc.replica import fresh_ports
 
 Code = grpc.StatusCode
 
@@ -266,3 +269,18 @@ async def test_a_port_that_is_taken_is_refused_in_one_line():
         with pytest.raises(UserError, match="GRPC_LISTEN: cannot listen on"):
             async with toy_server(Toy(), listen=address):
                 pass
+
+
+@on_loop
+async def test_a_running_service_is_served_where_its_settings_say_until_it_is_told_to_stop():
+    async with toy_server(Toy()) as address:
+        pass
+    stop = asyncio.Event()
+    service = Toy().service()
+    ports = await fresh_ports()
+    async with ports.bus, stub_of(address, retry_pause_s=0.05) as stub:
+        process = asyncio.create_task(run([service], ports, stop, rpc=ServerSettings(listen=address)))
+        assert (await stub.Get(a_get())).search.search_id == "s"
+        stop.set()
+        await process
+        assert (await failure(stub.Get(a_get(), timeout=0.2))).code() in (Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED)
