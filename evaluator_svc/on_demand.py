@@ -25,6 +25,7 @@ from shared.store import Store
 Tell = Callable[[str], None]
 
 QUEUED, ADMISSION = "queued", "admission"
+NAME_CHARS_MAX = 200
 _STAGES = {"wait": QUEUED}
 """Spans of the stopwatch that are told under another name."""
 
@@ -136,6 +137,8 @@ def check(asked: Asked, sheet: ChipSheet, threads: int) -> None:
     cores = processor().cores
     if not 1 <= threads <= cores:
         raise UserError(f"is {threads}, this worker offers 1 to {cores}", where="threads")
+    if not asked.operator_name.isprintable() or len(asked.operator_name) > NAME_CHARS_MAX:
+        raise UserError(f"is not one line of at most {NAME_CHARS_MAX} characters", where="operator_name")
     if not asked.kernel_source.strip():
         raise UserError("is empty", where="kernel_source")
     if len(asked.operator_source.encode()) > operators.SOURCE_BYTES_MAX:

@@ -79,6 +79,7 @@ async def test_stages_are_streamed_and_then_the_verdict_and_nothing_is_published
         (asking(language="cobol"), "language: is `cobol` (chip `simulated` takes cpp)"),
         (asking(threads=10**6), "threads: is 1000000, this worker offers 1 to"),
         (asking(threads=-1), "threads: is -1"),
+        (asking(operator_name="two\nlines"), "operator_name: is not one line of at most 200 characters"),
         (asking(kernel_source=" "), "kernel_source: is empty"),
         (asking(purpose=99), "purpose: Purpose has no value 99"),
     ],
