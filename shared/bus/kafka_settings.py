@@ -1,4 +1,4 @@
-"""How to reach a Kafka cluster, and every limit of the adapter (pure)."""
+"""How to reach a Kafka cluster, and every limit of the adapter."""
 
 from __future__ import annotations
 
