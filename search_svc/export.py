@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from search_svc import recompute, replay
 from shared import kelog, topics, wire
 from shared.bus import Bus
-from shared.errors import NotFound, Poison
+from shared.errors import LogError, NotFound, Poison
 from shared.events import CandidateProduced, Envelope, SearchStarted
 from shared.ports import Ports
 from shared.store import Blobs, JournalEntry
@@ -60,12 +60,20 @@ async def blobs_named(blobs: Blobs, entries: Sequence[JournalEntry]) -> dict[str
     """Everything that the facts of a log name: operator, kernels, schedules, prompts.
 
     Raises:
+        LogError: one of them is not in the store.
         ReplayDivergence: an entry was altered after it was written; carries its position.
     """
     names: dict[str, None] = {}
     for fact in replay.inputs(entries):
         names |= dict.fromkeys(_named(fact.event))
-    return {name: await blobs.get(name) for name in names}
+    return {name: await _blob(blobs, name) for name in names}
+
+
+async def _blob(blobs: Blobs, name: str) -> bytes:
+    try:
+        return await blobs.get(name)
+    except KeyError as error:
+        raise LogError("is named by the log and missing in the store", where=f"blob {name}") from error
 
 
 def _named(event: object) -> Iterable[str]:

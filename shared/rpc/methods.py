@@ -1,4 +1,4 @@
-"""Every method of every service: who may call it, how long it may take, and whether it may be repeated (pure).
+"""Every method of every service: who may call it, how long it may take, and whether it may be repeated.
 
 Health and reflection are not here: they are open to everybody.
 """

@@ -105,7 +105,7 @@ def options(settings: ServerSettings) -> list[tuple[str, Any]]:
         ("grpc.keepalive_time_ms", round(settings.keepalive_s * MS_PER_S)),
         ("grpc.keepalive_timeout_ms", round(settings.keepalive_timeout_s * MS_PER_S)),
         ("grpc.keepalive_permit_without_calls", 1),
-        ("grpc.http2.min_recv_ping_interval_without_data_ms", round(settings.client_ping_min_s * MS_PER_S)),
+        ("grpc.http2.min_ping_interval_without_data_ms", round(settings.client_ping_min_s * MS_PER_S)),
         ("grpc.max_connection_age_ms", round(settings.connection_age_s * MS_PER_S)),
         ("grpc.max_connection_age_grace_ms", round(settings.connection_age_grace_s * MS_PER_S)),
         ("grpc.so_reuseport", 0),  # a port that another process has is an error, not half of the calls

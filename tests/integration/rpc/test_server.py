@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import grpc
 import pytest
@@ -26,7 +27,9 @@ from shared.errors import (
     UserError,
 )
 from shared.health import Phase
-from shared.rpc.settings import ServerSettings
+from shared.rpc.client import options as client_options
+from shared.rpc.server import options as server_options
+from shared.rpc.settings import ClientSettings, ServerSettings
 from shared.runtime import run
 from tests.aio import on_loop
 from tests.integration.rpc.toys import NAME, Toy, a_get, ready, stub_of, toy_server
@@ -284,3 +287,13 @@ async def test_a_running_service_is_served_where_its_settings_say_until_it_is_to
         stop.set()
         await process
         assert (await failure(stub.Get(a_get(), timeout=0.2))).code() in (Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED)
+
+
+@pytest.mark.parametrize(
+    "side", [server_options(ServerSettings()), client_options(ClientSettings(server="localhost:1"))]
+)
+def test_every_channel_option_is_one_that_grpc_knows(side):
+    """It ignores those it does not know: a misspelt ping interval once cut off every silent watch."""
+    driver = Path(grpc.__file__).parent.joinpath("_cython")
+    known = b"".join(path.read_bytes() for path in driver.glob("cygrpc*.so"))
+    assert [name for name, _ in side if name.encode() + b"\0" not in known] == []
