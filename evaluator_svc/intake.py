@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
 from typing import NoReturn
 
@@ -21,13 +22,13 @@ from evaluator_svc.observer import Happening, Observer
 from evaluator_svc.pausing import pause
 from evaluator_svc.settings import PoolLimits
 from evaluator_svc.tracking import Tracked, Tracking
-from shared import topics, wire
+from shared import metrics, topics, wire
 from shared.burial import bury, place
 from shared.bus import Bus, Delivery, Subscription
 from shared.cache import Work, WorkQueues, WorkState
-from shared.clock import Clock
+from shared.clock import SECOND_NS, Clock
 from shared.errors import Fatal, Poison, Unavailable
-from shared.events import Envelope, EvaluationRequested
+from shared.events import EvaluationRequested
 from shared.patience import patiently
 
 PAUSE_S = 0.5
@@ -114,21 +115,24 @@ class Intake:
     def _arrived(self, delivery: Delivery) -> None:
         work: Work | Poison
         try:
-            work = self._work_of(wire.decode(delivery.record))
+            work = self._work_of(delivery)
         except Poison as error:
             work = error
         tracked = self._tracking.track(delivery, work.id if isinstance(work, Work) else "")
         if tracked is not None:
             self._arrivals.put_nowait((tracked, work))
 
-    def _work_of(self, envelope: Envelope) -> Work:
+    def _work_of(self, delivery: Delivery) -> Work:
+        """What the queue takes: the request, dated with its publication, because a command carries its cause's time."""
+        envelope = wire.decode(delivery.record)
+        published_ns = delivery.published_ns or envelope.time_ns
         request = envelope.event
         if not isinstance(request, EvaluationRequested):
             self._refuse(f"{type(request).__name__} on {self._topic}")
         if request.chip != self._chip:
             self._refuse(f"a request for chip `{request.chip}` on the queue of `{self._chip}`")
         self._refused_in_a_row = 0
-        body = wire.pack(envelope)
+        body = wire.pack(replace(envelope, time_ns=published_ns))
         return Work(id=request.evaluation_id, flow=request.search_id, body=body, priority=request.priority)
 
     def _refuse(self, why: str) -> NoReturn:
@@ -145,10 +149,16 @@ class Intake:
                 self._observer.happened(Happening.POISON)
                 tracked.finished = True
             elif self._tracking.is_tracked(tracked):
+                self._note_hop(tracked.delivery.published_ns)
                 adding = partial(self._queues.add, self._chip, work)
                 await patiently(adding, f"add to the queue of {self._chip}")
                 self._observer.happened(Happening.TAKEN_IN)
                 tracked.added = True
+
+    def _note_hop(self, published_ns: int) -> None:
+        if published_ns:
+            waited_ns = max(0, self._clock.now_ns() - published_ns)
+            metrics.HOP_SECONDS.observe(waited_ns / SECOND_NS, self._topic, group_of(self._chip))
 
     async def _settle_for_ever(self) -> None:
         while True:
@@ -172,7 +182,7 @@ class Intake:
             states = await self._queues.states(self._chip, list(waited_for))
             self._tracking.finish({each for each, state in states.items() if state is WorkState.FINISHED})
             for each in [each for each, state in states.items() if state is WorkState.UNKNOWN]:
-                await self._queues.add(self._chip, self._work_of(wire.decode(waited_for[each].delivery.record)))
+                await self._queues.add(self._chip, self._work_of(waited_for[each].delivery))
                 self._observer.happened(Happening.ADDED_AGAIN)
         await self._commit_finished()
 

@@ -29,16 +29,17 @@ _EXTRAS = {
 _DRIVERS = {"aiokafka", "bson", "motor", "pymongo", "redis"}
 
 
-def open_bus(url: str, environment: Mapping[str, str] = os.environ) -> Bus:
+def open_bus(url: str, environment: Mapping[str, str] = os.environ, clock: Clock | None = None) -> Bus:
     """``memory:`` (a bus of this process), ``kafka://…``, or ``kafkas://…`` over TLS; otherwise ``UserError``.
 
-    ``KAFKA_*`` in ``environment`` are the adapter's limits: ``shared.bus.kafka_settings``.
+    ``KAFKA_*`` in ``environment`` are the adapter's limits: ``shared.bus.kafka_settings``. ``clock`` dates what is
+    published in this process; a cluster's records carry the machine's time.
     """
     scheme, _ = _split(url)
     if scheme == "memory":
         from shared.bus.memory import MemoryBus
 
-        return MemoryBus()
+        return MemoryBus(clock=clock)
     if scheme in ("kafka", "kafkas"):
         with _driver("BUS_URL", url):
             from shared.bus.kafka import KafkaBus

@@ -75,7 +75,8 @@ class Handling:
             await bury(self._bus, self._clock, delivery, error, attempts=1)
             metrics.RECORDS.inc(*where, "poison")
             return
-        metrics.HOP_SECONDS.observe((self._clock.now_ns() - envelope.time_ns) / SECOND_NS, *where)
+        waited_ns = self._clock.now_ns() - (delivery.published_ns or envelope.time_ns)
+        metrics.HOP_SECONDS.observe(max(0, waited_ns) / SECOND_NS, *where)
         began_ns = self._clock.monotonic_ns()
         names = envelopes.names(envelope.event)
         with logs.about(event=type(envelope.event).__name__, event_id=envelope.id, **names):

@@ -19,10 +19,12 @@ from shared.errors import UserError
 
 PREFIX = "kernelevolve_"
 
-FAST_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+FAST_S = (0.0005, 0.001, 0.0025, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 """Buckets of what should take milliseconds; 20 and 100 ms are the limits promised for a hop."""
 SLOW_S = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
-"""Buckets of work and of waiting for work."""
+"""Buckets of work."""
+WAIT_S = (*(bound for bound in FAST_S if bound < 1.0), *(bound for bound in SLOW_S if bound >= 1.0))
+"""Buckets of waiting for work: milliseconds while workers are free, and as long as it takes otherwise."""
 
 ALL: list[Metric] = []
 """In the order defined below."""
@@ -104,7 +106,7 @@ RECORDS = Counter(
 )
 HOP_SECONDS = Histogram(
     "hop_delay_seconds",
-    "From a record's ce_time to the first start of its handler; a command carries the time of the fact behind it.",
+    "From a record's publication, by its publisher's clock, to the first start of its handler.",
     *("topic", "group"),
     buckets=FAST_S,
 )
@@ -139,7 +141,7 @@ QUEUE_WAIT_SECONDS = Histogram(
     "queue_wait_seconds",
     "From the publication of an evaluation request to its claim by a worker, by the publisher's clock.",
     *("chip",),
-    buckets=SLOW_S,
+    buckets=WAIT_S,
 )
 BUSY_SECONDS = Counter("evaluator_busy_seconds_total", "Time slots were busy with evaluations; see slots.", "chip")
 POOL = Counter(

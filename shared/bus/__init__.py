@@ -42,6 +42,8 @@ class Delivery:
     partition: int
     offset: int
     record: Record
+    published_ns: int = 0
+    """When it was given to the bus, by the publisher's wall clock, to a millisecond; 0 is unknown."""
 
 
 class Subscription(Protocol):

@@ -32,6 +32,7 @@ from shared import metrics, topics
 from shared.bus import Delivery, Record, kafka_protocol, key_bytes, key_text
 from shared.bus.kafka_settings import Cluster, KafkaSettings
 from shared.bus.positions import Positions
+from shared.clock import SystemClock
 from shared.errors import Fatal, KernelEvolveError, Poison, Unavailable
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,7 @@ REFETCH_MS = 5_000
 SETTLE_S = 0.05
 """Between two looks at topics that are being created."""
 BATCH_OVERHEAD_BYTES = 1024
+MILLISECOND_NS = 1_000_000
 NO_GENERATION = -1
 DEAD_LETTER_FACTOR = 2
 """A dead letter carries why it failed on top of the record, so its topic takes larger ones."""
@@ -448,6 +450,7 @@ class _Producer:
         self, connection: dict[str, Any], settings: KafkaSettings, part: Callable[[Awaitable[None]], object]
     ) -> None:
         self._connection, self._settings, self._part = connection, settings, part
+        self._clock = SystemClock()
         self._driver: AIOKafkaProducer | None = None
         self._turn = asyncio.Lock()
         self._idempotent = True
@@ -464,6 +467,7 @@ class _Producer:
                         topic,
                         record.value,
                         key_bytes(record.key),
+                        timestamp_ms=self._clock.now_ns() // MILLISECOND_NS,
                         headers=list(record.headers.items()),
                     )
         except Unavailable:
@@ -903,6 +907,7 @@ class _StandIn(NamedTuple):
     headers: tuple[tuple[str, bytes], ...]
     key: bytes = b""
     value: bytes = b""
+    timestamp: int = 0
 
 
 def _delivery(message: Any) -> Delivery:
@@ -911,4 +916,10 @@ def _delivery(message: Any) -> Delivery:
         value=message.value or b"",
         headers={name: value or b"" for name, value in message.headers},
     )
-    return Delivery(topic=message.topic, partition=message.partition, offset=message.offset, record=record)
+    return Delivery(
+        topic=message.topic,
+        partition=message.partition,
+        offset=message.offset,
+        record=record,
+        published_ns=max(0, message.timestamp) * MILLISECOND_NS,
+    )

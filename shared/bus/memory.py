@@ -24,6 +24,7 @@ from typing import Self
 from shared import topics
 from shared.bus import Delivery, Record, key_bytes
 from shared.bus.partition import Partition
+from shared.clock import Clock, SystemClock
 from shared.errors import Fatal, Retryable
 
 RECORDS_MAX = 10_000
@@ -58,14 +59,14 @@ class _Topic:
         self.partitions = [Partition(records_max=records_max, compacted=row.compacted) for _ in range(row.partitions)]
         self.groups: dict[str, _Group] = {}
 
-    def append(self, record: Record) -> None:
+    def append(self, record: Record, published_ns: int) -> None:
         index = zlib.crc32(key_bytes(record.key)) % len(self.partitions)
         log = self.partitions[index]
         reading = (group for group in self.groups.values() if group.members)
         consumed = min((group.committed[index] for group in reading), default=log.end)
         if not log.make_room(consumed):
             raise BusFull(f"{self.name}[{index}] holds {self._records_max} records that are not consumed yet")
-        log.append(record)
+        log.append(record, published_ns)
         for group in self.groups.values():
             for member in group.members:
                 member.wake()
@@ -153,9 +154,8 @@ class MemorySubscription:
             self._turn.append(partition)
             found = self._topic.partitions[partition].read(self._positions[partition])
             if found is not None:
-                offset, record = found
-                self._positions[partition] = offset + 1
-                return Delivery(topic=self._topic.name, partition=partition, offset=offset, record=record)
+                self._positions[partition] = found[0] + 1
+                return _delivery(self._topic.name, partition, *found)
         return None
 
     def _member(self) -> _Group:
@@ -167,8 +167,8 @@ class MemorySubscription:
 class MemoryBus:
     """See the module."""
 
-    def __init__(self, records_max: int = RECORDS_MAX) -> None:
-        self._records_max = records_max
+    def __init__(self, records_max: int = RECORDS_MAX, clock: Clock | None = None) -> None:
+        self._records_max, self._clock = records_max, clock or SystemClock()
         self._topics: dict[str, _Topic] = {}
         self._open = False
 
@@ -186,7 +186,7 @@ class MemoryBus:
     async def publish(self, topic: str, record: Record) -> None:
         """See the port. Raises ``Fatal`` when the bus is closed or the topic unknown, ``BusFull`` when it is full."""
         self.check_open()
-        self._find(topic).append(record)
+        self._find(topic).append(record, self._clock.now_ns())
 
     def subscribe(self, topic: str, group: str) -> MemorySubscription:
         """See the port. Raises ``Fatal`` when the topic is not in ``shared.topics``."""
@@ -198,10 +198,9 @@ class MemoryBus:
         for index, log in enumerate(self._find(topic).partitions):
             end, position = log.end, 0
             while (found := log.read(position)) is not None and found[0] < end:
-                offset, record = found
-                position = offset + 1
-                if key is None or record.key == key:
-                    yield Delivery(topic=topic, partition=index, offset=offset, record=record)
+                position = found[0] + 1
+                if key is None or found[2].key == key:
+                    yield _delivery(topic, index, *found)
 
     async def ping(self) -> None:
         """See the port. Raises ``Fatal`` when the bus is closed."""
@@ -219,3 +218,7 @@ class MemoryBus:
             except KeyError as error:
                 raise Fatal(f"no topic {name!r} in shared.topics") from error
         return self._topics[name]
+
+
+def _delivery(topic: str, partition: int, offset: int, published_ns: int, record: Record) -> Delivery:
+    return Delivery(topic=topic, partition=partition, offset=offset, record=record, published_ns=published_ns)

@@ -15,6 +15,7 @@ class _Stored:
     key: bytes
     value: bytes
     headers: tuple[tuple[str, bytes], ...]
+    published_ns: int
 
 
 class Partition:
@@ -30,19 +31,22 @@ class Partition:
         self.end = 0
         """The offset the next record will get."""
 
-    def append(self, record: Record) -> None:
+    def append(self, record: Record, published_ns: int) -> None:
         headers = tuple((name, bytes(value)) for name, value in record.headers.items())
-        self._stored.append(_Stored(key_bytes(record.key), bytes(record.value), headers))
+        self._stored.append(_Stored(key_bytes(record.key), bytes(record.value), headers, published_ns))
         self._offsets.append(self.end)
         self.end += 1
 
-    def read(self, position: int) -> tuple[int, Record] | None:
-        """The first record at or after ``position`` and its offset, or None at the end of the log."""
+    def read(self, position: int) -> tuple[int, int, Record] | None:
+        """Offset and time of publication of the first record at or after ``position``, and the record; None at the end
+        of the log.
+        """
         index = bisect_left(self._offsets, position)
         if index == len(self._offsets):
             return None
         stored = self._stored[index]
-        return self._offsets[index], Record(key=key_text(stored.key), value=stored.value, headers=dict(stored.headers))
+        record = Record(key=key_text(stored.key), value=stored.value, headers=dict(stored.headers))
+        return self._offsets[index], stored.published_ns, record
 
     def make_room(self, consumed: int) -> bool:
         """Drop what retention allows once the log is full; False when it stays full.

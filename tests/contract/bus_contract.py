@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from abc import ABC, abstractmethod
 from contextlib import AsyncExitStack
 
@@ -14,6 +15,7 @@ from shared.errors import Fatal
 from tests.aio import on_loop
 
 TOPIC = topics.FACTS
+MILLISECOND_NS = 1_000_000
 
 
 def a_record(key: str = "k", value: bytes = b"v") -> Record:
@@ -54,6 +56,17 @@ class BusContract(ABC):
             delivery = await member.poll(1 + self.patience_s)
             assert delivery is not None
             assert (delivery.topic, delivery.record) == (TOPIC, sent)
+
+    @on_loop
+    async def test_a_delivery_tells_when_it_was_published(self) -> None:
+        before_ns = time.time_ns()
+        async with self.make() as bus, bus.subscribe(TOPIC, "g") as member:
+            await bus.publish(TOPIC, a_record())
+            after_ns = time.time_ns()
+            found = [await member.poll(1 + self.patience_s), *[each async for each in bus.history(TOPIC)]]
+        for delivery in found:
+            assert delivery is not None
+            assert before_ns - MILLISECOND_NS < delivery.published_ns <= after_ns
 
     @on_loop
     async def test_a_key_that_is_not_text_goes_round_unchanged(self) -> None:

@@ -73,10 +73,10 @@ class World:
 
     async def _main(self) -> None:
         self.faults = Faults(self.seed, self.crash_rate, twice=0.1)
-        self.inner, self.store = MemoryBus(), MemoryStore()
+        clock = ManualClock()
+        self.inner, self.store = MemoryBus(clock=clock), MemoryStore()
         self.bus = FaultyBus(self.inner, self.faults, self.store.journal)
         self.workers = Workers(self.bus, self.faults, self.landscape)
-        clock = ManualClock()
         self.journal = FaultyJournal(self.recipe.journal(self.store.journal), self.faults)
         self.ports = Ports(
             bus=self.bus, store=FaultyStore(self.store, self.journal), cache=MemoryCacheBackend(clock), clock=clock
