@@ -1,0 +1,182 @@
+"""One run: searches are submitted, faults happen, every search ends, every log is audited."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cli.client import KernelEvolveClient
+from shared import kelog
+from shared.patience import patiently
+from shared.store import JournalEntry
+from tests.chaos.audit import Audit, audit
+from tests.chaos.faults import CHIP, Fault
+from tests.chaos.system import FENCED, System
+from tests.chaos.wishes import Wish
+
+Tell = Callable[[str], None]
+
+LOOK_S = 0.3
+SUBMIT_EVERY_S = 0.5
+PROGRESS_S = 90.0
+"""A cluster that journals nothing for this long after a fault has not recovered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Injury:
+    """A fault as it happened. ``at_s`` since the start of the run; ``ready_s`` until the victim answered again;
+    ``recovered_s`` until a search had news after that; zero of it when all had ended.
+    """
+
+    fault: Fault
+    at_s: float
+    ready_s: float
+    recovered_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What came of it. ``audits`` in the order of the wishes."""
+
+    injuries: tuple[Injury, ...]
+    audits: tuple[Audit, ...]
+    seconds: float
+    fenced: int
+    restarts: Mapping[str, int]
+
+    @property
+    def problems(self) -> list[str]:
+        return [f"search {audit.search_id}: {problem}" for audit in self.audits for problem in audit.problems]
+
+    @property
+    def verdicts(self) -> Counter[str]:
+        return sum((audit.verdicts for audit in self.audits), Counter())
+
+
+async def play(
+    system: System, wishes: Sequence[Wish], faults: Sequence[Fault], *, within_s: float, tell: Tell = lambda _: None
+) -> Run:
+    """Run ``wishes`` while ``faults`` happen.
+
+    Raises:
+        TimeoutError: some search did not end ``within_s`` of the last fault.
+    """
+    began_s = time.monotonic()
+    async with system.client() as client:
+        async with asyncio.TaskGroup() as group:
+            submitting = group.create_task(_submit(client, wishes))
+            hurting = group.create_task(_hurt_all(system, client, faults, began_s, tell))
+        ids, injuries = submitting.result(), hurting.result()
+        await _ended(client, ids, within_s, tell)
+        seconds = time.monotonic() - began_s
+        await _check_again(client, wishes, ids)
+        audits = [await _audit(client, search_id) for search_id in ids]
+    return Run(
+        injuries=tuple(injuries),
+        audits=tuple(audits),
+        seconds=seconds,
+        fenced=system.log_lines(FENCED),
+        restarts=system.restarts(),
+    )
+
+
+async def _submit(client: KernelEvolveClient, wishes: Sequence[Wish]) -> list[str]:
+    ids = []
+    for wish in wishes:
+        ids.append(await patiently(lambda wish=wish: _submitted(client, wish), "submit"))
+        await asyncio.sleep(SUBMIT_EVERY_S)
+    return ids
+
+
+async def _submitted(client: KernelEvolveClient, wish: Wish) -> str:
+    answer = await client.submit(
+        wish.operator,
+        wish.source,
+        chip=CHIP,
+        budget=wish.budget,
+        policy=wish.policy,
+        seed=wish.seed,
+        request_id=wish.request_id,
+        **wish.depth,
+    )
+    return answer.search_id
+
+
+async def _check_again(client: KernelEvolveClient, wishes: Sequence[Wish], ids: Sequence[str]) -> None:
+    """A wish that is made again is the search it was."""
+    again = [await _submitted(client, wish) for wish in wishes]
+    assert again == list(ids)
+
+
+async def _hurt_all(
+    system: System, client: KernelEvolveClient, faults: Sequence[Fault], began_s: float, tell: Tell
+) -> list[Injury]:
+    return [await _hurt(system, client, fault, began_s, tell) for fault in faults]
+
+
+async def _hurt(system: System, client: KernelEvolveClient, fault: Fault, began_s: float, tell: Tell) -> Injury:
+    await asyncio.sleep(fault.after_s)
+    at_s = time.monotonic()
+    tell(f"{at_s - began_s:6.1f} s  {fault.kind} {fault.victim}")
+    await system.hurt(fault)
+    ready_s = time.monotonic() - at_s
+    await _news(client)
+    recovered_s = time.monotonic() - at_s
+    tell(f"          ready after {ready_s:.1f} s, going on after {recovered_s:.1f} s")
+    return Injury(fault=fault, at_s=at_s - began_s, ready_s=ready_s, recovered_s=recovered_s)
+
+
+async def _news(client: KernelEvolveClient) -> None:
+    """Until some search has one fact more than now, or none is unfinished.
+
+    Raises:
+        TimeoutError: that takes longer than ``PROGRESS_S``.
+    """
+    async with asyncio.timeout(PROGRESS_S):
+        known, _ = await _lengths(client)
+        while True:
+            length, unfinished = await _lengths(client)
+            if length > known or not unfinished:
+                return
+            await asyncio.sleep(LOOK_S)
+
+
+async def _lengths(client: KernelEvolveClient) -> tuple[int, list[str]]:
+    """Facts journalled in all searches together, and which have not ended."""
+
+    async def look() -> tuple[int, list[str]]:
+        rows = [row async for row in client.list()]
+        return sum(row.journal_length for row in rows), [row.search_id for row in rows if row.phase != "finished"]
+
+    return await patiently(look, "list")
+
+
+async def _ended(client: KernelEvolveClient, ids: Sequence[str], within_s: float, tell: Tell) -> None:
+    deadline_s = time.monotonic() + within_s
+    told_s = 0.0
+    while True:
+        length, unfinished = await _lengths(client)
+        if not unfinished:
+            return
+        if time.monotonic() > deadline_s:
+            raise TimeoutError(f"{len(unfinished)} of {len(ids)} searches did not end: {', '.join(unfinished)}")
+        if time.monotonic() - told_s > 10:
+            told_s = time.monotonic()
+            tell(f"          {len(ids) - len(unfinished)} of {len(ids)} searches ended, {length} facts")
+        await asyncio.sleep(LOOK_S)
+
+
+async def _audit(client: KernelEvolveClient, search_id: str) -> Audit:
+    return audit(search_id, await _exported(client, search_id, "journal"), await _exported(client, search_id, "bus"))
+
+
+async def _exported(client: KernelEvolveClient, search_id: str, source: str) -> tuple[JournalEntry, ...]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "search.kelog")
+        await client.export_log(search_id, path, source=source)
+        return kelog.read(path).entries

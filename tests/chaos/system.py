@@ -1,0 +1,140 @@
+"""A cluster of its own for a chaos run, and how its processes are hurt."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+from cli.client import KernelEvolveClient, open_client
+from deploy.local.cluster import Cluster
+from deploy.local.layout import Layout
+from deploy.local.state import State
+from evaluator_svc.simulated import HANGS
+from shared.errors import UserError
+from shared.events import EvaluationCompleted, Status
+from shared.ports import open_ports
+from shared.rpc.settings import ClientSettings
+from shared.settings import PortSettings
+from tests.chaos.faults import CHIP, Fault, Kind
+from tests.integration.pool.workers import Asking
+
+CLAIM_TTL_S = 3.0
+DEADLINE_S = 6.0
+GRACE_S = 1.0
+DELIVERIES_MAX = 3
+HANG_LIMIT_S = DELIVERIES_MAX * (DEADLINE_S + GRACE_S + CLAIM_TTL_S)
+"""What ``evaluator_svc.settings.PoolLimits`` promises for a kernel that hangs every worker it is given to."""
+FROZEN_S = 2 * CLAIM_TTL_S
+LOOK_S = 0.1
+
+ENVIRONMENT = {
+    # What a search is told must not depend on which other search was faster.
+    "KNOWLEDGE_LEARNING": "false",
+    "EVALUATOR_CLAIM_TTL_S": str(CLAIM_TTL_S),
+    "EVALUATOR_DEADLINE_S": str(DEADLINE_S),
+    "EVALUATOR_GRACE_S": str(GRACE_S),
+    "EVALUATOR_DELIVERIES_MAX": str(DELIVERIES_MAX),
+    "SIMULATED_LONGEST_S": "3",
+    "SEARCH_SWEEP_S": "1",
+    "SEARCH_ASK_AGAIN_AFTER_S": "5",
+    "SEARCH_ASK_AGAIN_MAX_S": "20",
+    # A simulated worker computes nothing: threads that libraries start would only compete for the cores.
+    "OMP_NUM_THREADS": "1",
+}
+FENCED = "is lost, and what was made of it dropped"
+"""A worker's log line about a result that came too late."""
+
+
+class System:
+    """A running cluster."""
+
+    def __init__(self, cluster: Cluster, state: State) -> None:
+        self.cluster, self.state = cluster, state
+
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[KernelEvolveClient]:
+        async with open_client(ClientSettings(server=self.state.server)) as client:
+            yield client
+
+    async def hurt(self, fault: Fault) -> None:
+        """Do what ``fault`` says, and wait until whatever ended of it answers again."""
+        match fault.kind:
+            case Kind.KILL:
+                await self._kill(fault.victim)
+            case Kind.WIPE:
+                await asyncio.to_thread(self._wipe, fault.victim)
+            case Kind.FREEZE:
+                await self._freeze(fault.victim)
+            case Kind.HANG:
+                await self._hang()
+                return
+        await asyncio.to_thread(self.cluster.wait_until_ready, [fault.victim])
+
+    async def _kill(self, victim: str, number: signal.Signals = signal.SIGKILL) -> None:
+        while True:
+            try:
+                await asyncio.to_thread(self.cluster.kill, victim, number)
+            except UserError:  # it is being started again
+                await asyncio.sleep(LOOK_S)
+            else:
+                return
+
+    def _wipe(self, victim: str) -> None:
+        """Delete the data under a server and kill it: what it starts from again is nothing."""
+        for each in (self.cluster.folder / victim).iterdir():
+            shutil.rmtree(each) if each.is_dir() else each.unlink()
+        self.cluster.kill(victim)
+
+    async def _freeze(self, victim: str) -> None:
+        await self._kill(victim, signal.SIGSTOP)
+        try:
+            await asyncio.sleep(FROZEN_S)
+        finally:
+            await self._kill(victim, signal.SIGCONT)
+
+    async def _hang(self) -> None:
+        """Ask for the verdict on a kernel that hangs its worker, and wait for it.
+
+        Raises:
+            TimeoutError: it did not come within the stated limit.
+        """
+        name = f"hangs {time.monotonic_ns()}"
+        state = self.state
+        settings = PortSettings(bus_url=state.bus_url, store_url=state.store_url, cache_url=state.cache_url)
+        async with open_ports(settings) as ports:
+            asking = Asking(ports=ports, test=name)
+            await asking.ask("it", text=HANGS)
+            async with asyncio.timeout(HANG_LIMIT_S):
+                found = await asking.answered("it")
+        event = found["it"][0].event
+        assert isinstance(event, EvaluationCompleted)
+        assert event.evaluation.status is Status.INFRASTRUCTURE, event.evaluation
+
+    def log_lines(self, words: str) -> int:
+        """How often the evaluators' logs say ``words``."""
+        logs = (self.cluster.folder / "logs").glob(f"evaluator-{CHIP}-*.log")
+        return sum(log.read_text(encoding="utf-8", errors="replace").count(words) for log in logs)
+
+    def restarts(self) -> dict[str, int]:
+        return {row.name: row.restarts for row in self.cluster.status()}
+
+
+@contextmanager
+def system(workers: int, *, keep: Path | None = None, **environment: str) -> Iterator[System]:
+    """A cluster for the length of the block, in a folder of its own; nothing of it stays, but logs in ``keep``."""
+    folder = Path(tempfile.mkdtemp(prefix="kernelevolve-chaos-"))
+    cluster = Cluster(folder)
+    layout = Layout(chips=(CHIP,), workers=workers, environment={**ENVIRONMENT, **environment})
+    try:
+        yield System(cluster, cluster.up(layout))
+    finally:
+        cluster.down()
+        if keep is not None:
+            shutil.copytree(folder / "logs", keep, dirs_exist_ok=True)
+        shutil.rmtree(folder)
