@@ -85,6 +85,8 @@ class Consumer:
         self._paused = False
         self._polls_failed = 0
         self._poll: asyncio.Task[Delivery | None] | None = None
+        self._over = asyncio.Event()
+        """Nobody waits for records any more."""
 
     async def run(self, stop: asyncio.Event) -> None:
         """Consume until ``stop`` is set and the handlers at work are done, or abandoned after ``drain_s``.
@@ -103,12 +105,12 @@ class Consumer:
     async def _turn(self, stop: asyncio.Event) -> None:
         """Wait for a poll or a lane to end, and take in what came."""
         self._pause_when_full()
-        poll = self._pending_poll()
+        poll = self._pending_poll(stop)
         await asyncio.wait({poll, *self._working()}, return_when=asyncio.FIRST_COMPLETED)
         self._reap()
         if not poll.done():
             return
-        delivery = await self._taken(stop)
+        delivery = self._taken(poll)
         if delivery is None or stop.is_set():
             return
         if self._paused:
@@ -140,16 +142,17 @@ class Consumer:
         deadline = loop.time() + self._limits.drain_s
         self._subscription.pause()
         while self._working() and (left_s := deadline - loop.time()) > 0:
-            poll = self._pending_poll()
+            poll = self._pending_poll(stop)
             await asyncio.wait({poll, *self._working()}, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
             self._reap()
             if poll.done():
-                await self._taken(stop)
+                self._taken(poll)
         for lane in self._lanes.values():
             if lane.task is not None and lane.records:
                 log.warning("%s: abandoned uncommitted, its handler outlasted the drain", place(lane.records[0]))
 
     async def _let_go(self) -> None:
+        self._over.set()
         working = self._working()
         for task in working:
             task.cancel()
@@ -179,32 +182,38 @@ class Consumer:
             task.result()
             del self._lanes[partition]
 
-    async def _taken(self, stop: asyncio.Event) -> Delivery | None:
-        """What the finished poll brought. A bus that is gone brings nothing, after a pause."""
-        poll, self._poll = self._pending_poll(), None
+    def _taken(self, poll: asyncio.Task[Delivery | None]) -> Delivery | None:
+        """What the finished ``poll`` brought."""
+        self._poll = None
+        return poll.result()
+
+    def _pending_poll(self, stop: asyncio.Event) -> asyncio.Task[Delivery | None]:
+        """The poll in progress; at most one, because a poll outlives the wait for a handler."""
+        if self._poll is None:
+            self._poll = asyncio.create_task(self._polled(stop))
+        return self._poll
+
+    async def _polled(self, stop: asyncio.Event) -> Delivery | None:
+        """One poll. A bus that is gone brings nothing, after a pause."""
         try:
-            delivery = poll.result()
+            delivery = await self._subscription.poll(self._limits.poll_wait_s)
         except Unavailable as error:
-            await self._wait_for_bus(error, stop)
+            self._polls_failed += 1
+            log.warning("poll %d in a row failed: %s", self._polls_failed, error)
+            await self._wait_for_bus(stop)
             return None
         self._polls_failed = 0
         return delivery
 
-    async def _wait_for_bus(self, error: Unavailable, stop: asyncio.Event) -> None:
-        """Pause after a failed poll, for less when told to stop meanwhile."""
-        self._polls_failed += 1
-        log.warning("poll %d in a row failed: %s", self._polls_failed, error)
-        pause = asyncio.ensure_future(self._sleep(self._handling.pause_s(self._polls_failed)))
-        told = asyncio.ensure_future(stop.wait())
-        await asyncio.wait({pause, told}, return_when=asyncio.FIRST_COMPLETED)
-        for task in (pause, told):
+    async def _wait_for_bus(self, stop: asyncio.Event) -> None:
+        """Pause after a failed poll, until told to stop at the latest; while draining, for as long as a poll."""
+        draining = stop.is_set()
+        pause_s = self._limits.poll_wait_s if draining else self._handling.pause_s(self._polls_failed)
+        told = [self._over] if draining else [self._over, stop]
+        waits = {asyncio.ensure_future(self._sleep(pause_s)), *(asyncio.create_task(event.wait()) for event in told)}
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for task in waits:
             task.cancel()
-
-    def _pending_poll(self) -> asyncio.Task[Delivery | None]:
-        """The poll in progress; at most one, because a poll outlives the wait for a handler."""
-        if self._poll is None:
-            self._poll = asyncio.create_task(self._subscription.poll(self._limits.poll_wait_s))
-        return self._poll
 
 
 async def _settle(task: asyncio.Task[object]) -> None:

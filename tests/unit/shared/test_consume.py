@@ -53,6 +53,7 @@ class World:
             subscription=subscription,
             handler=handler,
             clock=ManualClock(5),
+            group="g",
             limits=limits,
             sleep=self._sleep,
             jitter=random.Random(1),
@@ -168,6 +169,7 @@ async def test_poison_is_buried_with_its_bytes_and_reasons_and_the_rest_goes_on(
         assert added == {
             "dlq_topic": TOPIC.encode(),
             "dlq_offset": b"0",
+            "dlq_group": b"g",
             "dlq_attempts": b"1",
             "dlq_first_failed_at": b"1970-01-01T00:00:00.000000005Z",
         }
@@ -319,6 +321,71 @@ async def test_a_record_that_arrives_after_the_order_to_stop_is_left_for_the_nex
             await loop
         assert world.handled == []
         assert len(await world.left()) == 1
+
+
+@on_loop
+async def test_a_drain_without_a_bus_pauses_between_its_polls() -> None:
+    async with a_world() as world, world.bus.subscribe(TOPIC, "g") as subscription:
+        await world.publish(an_envelope())
+        begun, polls = asyncio.Event(), 0
+
+        class Gone:
+            """Delivers one record; then its broker is away, and says so at once."""
+
+            def __getattr__(self, name: str) -> object:
+                return getattr(subscription, name)
+
+            async def poll(self, wait_s: float) -> Delivery | None:
+                nonlocal polls
+                polls += 1
+                if begun.is_set():
+                    raise Unavailable("no broker")
+                return await subscription.poll(wait_s)
+
+        async def never_ends(envelope: Envelope) -> None:
+            begun.set()
+            world.stop.set()
+            await asyncio.Event().wait()
+
+        consumer = Consumer(
+            bus=world.bus,
+            subscription=Gone(),
+            handler=never_ends,
+            clock=ManualClock(5),
+            limits=replace(QUICK, poll_wait_s=0.05, drain_s=0.2),
+        )
+        await consumer.run(world.stop)
+        assert polls < 20
+
+
+@on_loop
+async def test_a_handler_that_fails_while_the_bus_is_gone_is_noticed_at_once() -> None:
+    async with a_world() as world, world.bus.subscribe(TOPIC, "g") as subscription:
+        await world.publish(an_envelope())
+        pausing = asyncio.Event()
+
+        class Gone:
+            def __getattr__(self, name: str) -> object:
+                return getattr(subscription, name)
+
+            async def poll(self, wait_s: float) -> Delivery | None:
+                if (delivery := await subscription.poll(0)) is not None:
+                    return delivery
+                raise Unavailable("no broker")
+
+        async def fails(envelope: Envelope) -> None:
+            await pausing.wait()
+            raise ValueError("a bug")
+
+        async def for_ever(seconds: float) -> None:
+            pausing.set()
+            await asyncio.Event().wait()
+
+        consumer = Consumer(
+            bus=world.bus, subscription=Gone(), handler=fails, clock=ManualClock(5), limits=QUICK, sleep=for_ever
+        )
+        with pytest.raises(ValueError, match="a bug"):
+            await consumer.run(world.stop)
 
 
 @on_loop
