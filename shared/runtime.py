@@ -289,13 +289,38 @@ async def run(
     """
     stop = stop or asyncio.Event()
     with _signals(stop):
-        async with running(services, ports, limits, watch) as handle, _serving(services, rpc, handle):
-            told = asyncio.create_task(stop.wait())
-            either: set[asyncio.Future[Any]] = {told, handle.failed}
+        told = asyncio.create_task(stop.wait())
+        try:
+            async with AsyncExitStack() as stack:
+                async with _unless(told):
+                    handle = await stack.enter_async_context(running(services, ports, limits, watch))
+                    await stack.enter_async_context(_serving(services, rpc, handle))
+                if not told.done():
+                    either: set[asyncio.Future[Any]] = {told, handle.failed}
+                    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            told.cancel()
+
+
+@asynccontextmanager
+async def _unless(told: asyncio.Task[Any]) -> AsyncIterator[None]:
+    """Leave the block as soon as ``told`` is done: what it waits for may not come for hours."""
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(None) as limit:
+
+            def leave(_: object) -> None:
+                limit.reschedule(loop.time())
+
+            told.add_done_callback(leave)
             try:
-                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+                yield
             finally:
-                told.cancel()
+                told.remove_done_callback(leave)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        log.info("told to stop before everything that is needed was there")
 
 
 @asynccontextmanager

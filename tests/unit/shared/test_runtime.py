@@ -16,7 +16,7 @@ import pytest
 
 from shared import topics, wire
 from shared.consume import ConsumeLimits
-from shared.errors import UserError
+from shared.errors import Unavailable, UserError
 from shared.events import Envelope
 from shared.health import Phase
 from shared.ports import Ports, open_ports
@@ -232,6 +232,46 @@ async def test_run_returns_when_told_to_stop() -> None:
 
     async with some_ports(an_envelope()) as ports:
         await run([a_service("s", handle)], ports, stop, LIMITS)
+
+
+@pytest.mark.parametrize("waiting_for", ["its bus", "what it recovers from"])
+@on_loop
+async def test_a_service_that_waits_for_a_dependency_on_start_stops_when_told_to(waiting_for: str) -> None:
+    closed, stop = asyncio.Event(), asyncio.Event()
+
+    class Gone:
+        """A bus without a broker."""
+
+        def __init__(self, bus: object) -> None:
+            self._bus = bus
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._bus, name)
+
+        def subscribe(self, topic: str, group: str) -> object:
+            return self
+
+        async def __aenter__(self) -> object:
+            asyncio.get_running_loop().call_later(0.02, stop.set)
+            raise Unavailable("no broker")
+
+        async def __aexit__(self, *exc: object) -> None:
+            raise AssertionError("was never open")
+
+    async def recover() -> None:
+        asyncio.get_running_loop().call_later(0.02, stop.set)
+        await asyncio.Event().wait()
+
+    async def close() -> None:
+        closed.set()
+
+    async with some_ports() as ports:
+        if waiting_for == "its bus":
+            service = a_service("s", ignore, close=close)
+            await run([service], replace(ports, bus=Gone(ports.bus)), stop, LIMITS)
+        else:
+            await run([a_service("s", ignore, recover=recover, close=close)], ports, stop, LIMITS)
+    assert closed.is_set()
 
 
 @on_loop
