@@ -19,15 +19,18 @@ class Kind(StrEnum):
     WIPE = "kill -9, data deleted"
     FREEZE = "SIGSTOP past its claims, SIGCONT"
     HANG = "kernel that hangs its worker"
+    AWAY = "stopped for a while, a service killed meanwhile"
+    SILENT = "SIGSTOP for a while: accepts, never answers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """``after_s``: pause since the cluster had recovered from the one before."""
+    """``after_s``: pause since the cluster had recovered from the one before. ``beside`` is killed meanwhile."""
 
     kind: Kind
     victim: str
     after_s: float
+    beside: str = ""
 
 
 def evaluator(number: int) -> str:
@@ -36,17 +39,36 @@ def evaluator(number: int) -> str:
 
 
 def plan(
-    seed: int, *, workers: int, kinds: Sequence[Kind] = tuple(Kind), pause_s: tuple[float, float] = (1.0, 5.0)
+    seed: int,
+    *,
+    workers: int,
+    rounds: int = 1,
+    kinds: Sequence[Kind] = tuple(Kind),
+    pause_s: tuple[float, float] = (1.0, 5.0),
 ) -> tuple[Fault, ...]:
     """Every service in turn, then every server, each in an order and at moments that ``seed`` says; an evaluator is
-    frozen and another one hung somewhere in between, and Redis loses its data besides.
+    frozen and another one hung somewhere in between. Servers are also away and silent, and Redis loses its data.
     """
     chance = random.Random(seed)
-    pick = lambda: evaluator(chance.randint(1, workers))
-    services = [(Kind.KILL, name) for name in (*SERVICES, pick())]
-    services += [(Kind.FREEZE, pick()), (Kind.HANG, "some evaluator")]
-    servers = [(Kind.KILL, name) for name in SERVERS] + [(Kind.WIPE, "redis")]
+    return tuple(fault for _ in range(rounds) for fault in _round(chance, workers, kinds, pause_s))
+
+
+def _round(
+    chance: random.Random, workers: int, kinds: Sequence[Kind], pause_s: tuple[float, float]
+) -> tuple[Fault, ...]:
+
+    def worker() -> str:
+        return evaluator(chance.randint(1, workers))
+
+    services = [(Kind.KILL, name) for name in (*SERVICES, worker())]
+    services += [(Kind.FREEZE, worker()), (Kind.HANG, "some evaluator")]
+    servers = [(kind, name) for name in SERVERS for kind in (Kind.KILL, Kind.AWAY, Kind.SILENT)]
+    servers.append((Kind.WIPE, "redis"))
     for group in (services, servers):
         chance.shuffle(group)
-    chosen = [(kind, victim) for kind, victim in (*services, *servers) if kind in kinds]
-    return tuple(Fault(kind=kind, victim=victim, after_s=chance.uniform(*pause_s)) for kind, victim in chosen)
+    beside = [chance.choice((*SERVICES, worker())) if kind is Kind.AWAY else "" for kind, _ in (*services, *servers)]
+    return tuple(
+        Fault(kind=kind, victim=victim, after_s=chance.uniform(*pause_s), beside=other)
+        for (kind, victim), other in zip((*services, *servers), beside, strict=True)
+        if kind in kinds
+    )

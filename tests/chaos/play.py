@@ -15,7 +15,7 @@ from shared import kelog
 from shared.patience import patiently
 from shared.store import JournalEntry
 from tests.chaos.audit import Audit, audit
-from tests.chaos.faults import CHIP, Fault
+from tests.chaos.faults import CHIP, Fault, Kind
 from tests.chaos.system import FENCED, System
 from tests.chaos.wishes import Wish
 
@@ -29,12 +29,13 @@ PROGRESS_S = 90.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Injury:
-    """A fault as it happened. ``at_s`` since the start of the run; ``ready_s`` until the victim answered again;
-    ``recovered_s`` until a search had news after that; zero of it when all had ended.
+    """A fault as it happened. ``at_s`` since the start of the run; ``unfinished`` searches there were then; ``ready_s``
+    until the victim answered again; ``recovered_s`` until every search had news after that.
     """
 
     fault: Fault
     at_s: float
+    unfinished: int
     ready_s: float
     recovered_s: float
 
@@ -69,10 +70,10 @@ async def play(
     began_s = time.monotonic()
     async with system.client() as client:
         async with asyncio.TaskGroup() as group:
-            submitting = group.create_task(_submit(client, wishes))
+            submitting = group.create_task(submit(client, wishes))
             hurting = group.create_task(_hurt_all(system, client, faults, began_s, tell))
         ids, injuries = submitting.result(), hurting.result()
-        await _ended(client, ids, within_s, tell)
+        await ended(client, ids, within_s, tell)
         seconds = time.monotonic() - began_s
         await _check_again(client, wishes, ids)
         audits = [await _audit(client, search_id) for search_id in ids]
@@ -85,15 +86,15 @@ async def play(
     )
 
 
-async def _submit(client: KernelEvolveClient, wishes: Sequence[Wish]) -> list[str]:
+async def submit(client: KernelEvolveClient, wishes: Sequence[Wish]) -> list[str]:
     ids = []
     for wish in wishes:
-        ids.append(await patiently(lambda wish=wish: _submitted(client, wish), "submit"))
+        ids.append(await patiently(lambda wish=wish: submitted(client, wish), "submit"))
         await asyncio.sleep(SUBMIT_EVERY_S)
     return ids
 
 
-async def _submitted(client: KernelEvolveClient, wish: Wish) -> str:
+async def submitted(client: KernelEvolveClient, wish: Wish) -> str:
     answer = await client.submit(
         wish.operator,
         wish.source,
@@ -109,65 +110,74 @@ async def _submitted(client: KernelEvolveClient, wish: Wish) -> str:
 
 async def _check_again(client: KernelEvolveClient, wishes: Sequence[Wish], ids: Sequence[str]) -> None:
     """A wish that is made again is the search it was."""
-    again = [await _submitted(client, wish) for wish in wishes]
+    again = [await submitted(client, wish) for wish in wishes]
     assert again == list(ids)
 
 
 async def _hurt_all(
     system: System, client: KernelEvolveClient, faults: Sequence[Fault], began_s: float, tell: Tell
 ) -> list[Injury]:
-    return [await _hurt(system, client, fault, began_s, tell) for fault in faults]
+    """One after the other, but for kernels that hang a worker: that takes long, and happens beside everything else."""
+    injuries = []
+    async with asyncio.TaskGroup() as group:
+        for fault in faults:
+            await asyncio.sleep(fault.after_s)
+            hurting = group.create_task(_hurt(system, client, fault, began_s, tell))
+            injuries.append(hurting)
+            if fault.kind is not Kind.HANG:
+                await asyncio.wait({hurting})
+    return [injury.result() for injury in injuries]
 
 
 async def _hurt(system: System, client: KernelEvolveClient, fault: Fault, began_s: float, tell: Tell) -> Injury:
-    await asyncio.sleep(fault.after_s)
     at_s = time.monotonic()
-    tell(f"{at_s - began_s:6.1f} s  {fault.kind} {fault.victim}")
+    unfinished = await _unfinished(client)
+    tell(f"{at_s - began_s:6.1f} s  {fault.kind} {fault.victim} {fault.beside}")
     await system.hurt(fault)
     ready_s = time.monotonic() - at_s
     await _news(client)
     recovered_s = time.monotonic() - at_s
-    tell(f"          ready after {ready_s:.1f} s, going on after {recovered_s:.1f} s")
-    return Injury(fault=fault, at_s=at_s - began_s, ready_s=ready_s, recovered_s=recovered_s)
+    tell(f"          {fault.victim}: ready after {ready_s:.1f} s, going on after {recovered_s:.1f} s")
+    return Injury(
+        fault=fault, at_s=at_s - began_s, unfinished=len(unfinished), ready_s=ready_s, recovered_s=recovered_s
+    )
 
 
 async def _news(client: KernelEvolveClient) -> None:
-    """Until some search has one fact more than now, or none is unfinished.
+    """Until every search that has not ended has one fact more than now, or has ended.
 
     Raises:
         TimeoutError: that takes longer than ``PROGRESS_S``.
     """
     async with asyncio.timeout(PROGRESS_S):
-        known, _ = await _lengths(client)
-        while True:
-            length, unfinished = await _lengths(client)
-            if length > known or not unfinished:
-                return
+        waiting = await _unfinished(client)
+        while waiting:
             await asyncio.sleep(LOOK_S)
+            now = await _unfinished(client)
+            waiting = {each: length for each, length in waiting.items() if now.get(each) == length}
 
 
-async def _lengths(client: KernelEvolveClient) -> tuple[int, list[str]]:
-    """Facts journalled in all searches together, and which have not ended."""
+async def _unfinished(client: KernelEvolveClient) -> dict[str, int]:
+    """Searches that have not ended, and how many facts each has."""
 
-    async def look() -> tuple[int, list[str]]:
-        rows = [row async for row in client.list()]
-        return sum(row.journal_length for row in rows), [row.search_id for row in rows if row.phase != "finished"]
+    async def look() -> dict[str, int]:
+        return {row.search_id: row.journal_length async for row in client.list() if row.phase != "finished"}
 
     return await patiently(look, "list")
 
 
-async def _ended(client: KernelEvolveClient, ids: Sequence[str], within_s: float, tell: Tell) -> None:
+async def ended(client: KernelEvolveClient, ids: Sequence[str], within_s: float, tell: Tell) -> None:
     deadline_s = time.monotonic() + within_s
     told_s = 0.0
     while True:
-        length, unfinished = await _lengths(client)
+        unfinished = await _unfinished(client)
         if not unfinished:
             return
         if time.monotonic() > deadline_s:
             raise TimeoutError(f"{len(unfinished)} of {len(ids)} searches did not end: {', '.join(unfinished)}")
         if time.monotonic() - told_s > 10:
             told_s = time.monotonic()
-            tell(f"          {len(ids) - len(unfinished)} of {len(ids)} searches ended, {length} facts")
+            tell(f"          {len(ids) - len(unfinished)} of {len(ids)} searches ended")
         await asyncio.sleep(LOOK_S)
 
 

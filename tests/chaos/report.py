@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Iterator, Sequence
 
+from tests.chaos.faults import Fault
 from tests.chaos.play import Run
 from tests.chaos.wishes import Wish, wishes
 
@@ -53,11 +54,11 @@ def _lines(
         yield ""
         yield f"## Seed {seed}"
         yield ""
-        yield "| at | fault | process | ready again | searches go on |"
-        yield "|---:|---|---|---:|---:|"
+        yield "| at | fault | process | searches in progress | ready again | searches go on |"
+        yield "|---:|---|---|---:|---:|---:|"
         for injury in run.injuries:
             yield (
-                f"| {injury.at_s:.0f} s | {injury.fault.kind} | `{injury.fault.victim}` "
+                f"| {injury.at_s:.0f} s | {injury.fault.kind} | {_names(injury.fault)} | {injury.unfinished} "
                 f"| {injury.ready_s:.1f} s | {injury.recovered_s:.1f} s |"
             )
         yield ""
@@ -71,6 +72,10 @@ def _lines(
         yield f"| late results fenced | {run.fenced} | {calm.fenced} |"
         yield f"| processes started again | {sum(run.restarts.values())} | {sum(calm.restarts.values())} |"
         yield f"| sequential searches with the undisturbed run's tree | {same} of {sequential} | |"
+
+
+def _names(fault: Fault) -> str:
+    return " ".join(f"`{name}`" for name in (fault.victim, fault.beside) if name)
 
 
 def _good(run: Run) -> int:

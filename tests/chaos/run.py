@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from tests.chaos.faults import Kind, plan
+from tests.chaos.faults import Fault, Kind, plan
 from tests.chaos.play import Run, play
 from tests.chaos.report import differing, markdown
 from tests.chaos.system import system
@@ -24,6 +25,7 @@ KINDS = {kind.name.lower(): kind for kind in Kind}
 @click.option("--seed", "seeds", type=int, multiple=True, default=(1,), show_default=True, help="May be repeated.")
 @click.option("--searches", type=int, default=20, show_default=True)
 @click.option("--evaluations", type=int, default=16, show_default=True, help="Budget of each search.")
+@click.option("--rounds", type=int, default=1, show_default=True, help="How often every fault happens.")
 @click.option("--workers", type=int, default=3, show_default=True)
 @click.option("--median", "median_s", type=float, default=1.0, show_default=True, help="Seconds per evaluation.")
 @click.option("--kind", "kinds", type=click.Choice(list(KINDS)), multiple=True, help="Only these faults.")
@@ -36,6 +38,7 @@ def main(
     seeds: tuple[int, ...],
     searches: int,
     evaluations: int,
+    rounds: int,
     workers: int,
     median_s: float,
     kinds: tuple[str, ...],
@@ -49,9 +52,9 @@ def main(
     rows: list[tuple[int, Run, Run]] = []
     for seed in seeds:
         wanted = wishes(searches, evaluations, seed)
-        faults = plan(seed, workers=workers, kinds=chosen)
+        faults = plan(seed, workers=workers, rounds=rounds, kinds=chosen)
 
-        def once(name: str, faults=(), wanted: tuple[Wish, ...] = wanted, seed: int = seed) -> Run:
+        def once(name: str, faults: Sequence[Fault] = (), wanted: tuple[Wish, ...] = wanted, seed: int = seed) -> Run:
             click.echo(f"seed {seed}: {len(wanted)} searches, {name}")
             with system(workers, keep=logs and logs / f"{seed}-{name}", **environment) as made:
                 return asyncio.run(play(made, wanted, faults, within_s=within_s, tell=click.echo))

@@ -18,6 +18,7 @@ from deploy.local.state import State
 from evaluator_svc.simulated import HANGS
 from shared.errors import UserError
 from shared.events import EvaluationCompleted, Status
+from shared.patience import patiently
 from shared.ports import open_ports
 from shared.rpc.settings import ClientSettings
 from shared.settings import PortSettings
@@ -28,9 +29,14 @@ CLAIM_TTL_S = 3.0
 DEADLINE_S = 6.0
 GRACE_S = 1.0
 DELIVERIES_MAX = 3
-HANG_LIMIT_S = DELIVERIES_MAX * (DEADLINE_S + GRACE_S + CLAIM_TTL_S)
-"""What ``evaluator_svc.settings.PoolLimits`` promises for a kernel that hangs every worker it is given to."""
+LONGEST_S = 3.0
+HANG_LIMIT_S = DELIVERIES_MAX * (DEADLINE_S + GRACE_S + CLAIM_TTL_S) + (DELIVERIES_MAX + 1) * LONGEST_S
+"""For a kernel that hangs every worker it is given to, by ``evaluator_svc.settings.PoolLimits``: what each delivery may
+take, and before each and before the answer, a wait for a slot to be free.
+"""
 FROZEN_S = 2 * CLAIM_TTL_S
+AWAY_S = 12.0
+"""Longer than what drivers wait for an answer, and than a member of a group may be silent."""
 LOOK_S = 0.1
 
 ENVIRONMENT = {
@@ -40,7 +46,7 @@ ENVIRONMENT = {
     "EVALUATOR_DEADLINE_S": str(DEADLINE_S),
     "EVALUATOR_GRACE_S": str(GRACE_S),
     "EVALUATOR_DELIVERIES_MAX": str(DELIVERIES_MAX),
-    "SIMULATED_LONGEST_S": "3",
+    "SIMULATED_LONGEST_S": str(LONGEST_S),
     "SEARCH_SWEEP_S": "1",
     "SEARCH_ASK_AGAIN_AFTER_S": "5",
     "SEARCH_ASK_AGAIN_MAX_S": "20",
@@ -63,18 +69,22 @@ class System:
             yield client
 
     async def hurt(self, fault: Fault) -> None:
-        """Do what ``fault`` says, and wait until whatever ended of it answers again."""
+        """Do what ``fault`` says, and wait until the victim answers again; a hanging kernel, until it is given up."""
         match fault.kind:
             case Kind.KILL:
                 await self._kill(fault.victim)
             case Kind.WIPE:
                 await asyncio.to_thread(self._wipe, fault.victim)
             case Kind.FREEZE:
-                await self._freeze(fault.victim)
+                await self._freeze(fault.victim, FROZEN_S)
+            case Kind.SILENT:
+                await self._freeze(fault.victim, AWAY_S)
+            case Kind.AWAY:
+                await self._be_away(fault.victim, fault.beside)
             case Kind.HANG:
                 await self._hang()
                 return
-        await asyncio.to_thread(self.cluster.wait_until_ready, [fault.victim])
+        await asyncio.to_thread(self.cluster.wait_until_ready, [each for each in (fault.victim, fault.beside) if each])
 
     async def _kill(self, victim: str, number: signal.Signals = signal.SIGKILL) -> None:
         while True:
@@ -91,27 +101,30 @@ class System:
             shutil.rmtree(each) if each.is_dir() else each.unlink()
         self.cluster.kill(victim)
 
-    async def _freeze(self, victim: str) -> None:
+    async def _be_away(self, victim: str, beside: str) -> None:
+        await asyncio.to_thread(self.cluster.stop, victim)
+        try:
+            await self._kill(beside)
+            await asyncio.sleep(AWAY_S)
+        finally:
+            await asyncio.to_thread(self.cluster.start, victim)
+
+    async def _freeze(self, victim: str, seconds: float) -> None:
         await self._kill(victim, signal.SIGSTOP)
         try:
-            await asyncio.sleep(FROZEN_S)
+            await asyncio.sleep(seconds)
         finally:
             await self._kill(victim, signal.SIGCONT)
 
     async def _hang(self) -> None:
-        """Ask for the verdict on a kernel that hangs its worker, and wait for it.
-
-        Raises:
-            TimeoutError: it did not come within the stated limit.
-        """
+        """Ask for the verdict on a kernel that hangs its worker, and wait for it."""
         name = f"hangs {time.monotonic_ns()}"
         state = self.state
         settings = PortSettings(bus_url=state.bus_url, store_url=state.store_url, cache_url=state.cache_url)
         async with open_ports(settings) as ports:
             asking = Asking(ports=ports, test=name)
-            await asking.ask("it", text=HANGS)
-            async with asyncio.timeout(HANG_LIMIT_S):
-                found = await asking.answered("it")
+            await patiently(lambda: asking.ask("it", text=HANGS), "ask for one")
+            found = await patiently(lambda: asking.answered("it"), "the verdict on a kernel that hangs")
         event = found["it"][0].event
         assert isinstance(event, EvaluationCompleted)
         assert event.evaluation.status is Status.INFRASTRUCTURE, event.evaluation
