@@ -12,7 +12,7 @@ from cli.server import of_a_server, talk
 @click.option("--reason", default="", help="Kept in the search's log.")
 @of_a_server
 def command(search: str, reason: str, server: str | None) -> None:
-    """End SEARCH, an id, now: what is being measured is let go, and its outcome is "cancelled".
+    """End SEARCH, an id, now: results that are still to come are ignored, and its outcome is "cancelled".
 
     Cancelling a search that has ended changes nothing.
 
