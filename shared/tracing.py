@@ -6,8 +6,8 @@ decision has none of its own. So the trace reads as the causes do: Submit, synth
 synthesis. The semantic conventions allow a consumer's span to be a child where one record is handled at a time
 (https://opentelemetry.io/docs/specs/semconv/messaging/messaging-spans/).
 
-Records of no search (skills, capacity) are kept for ever and may be read long after: their handlers' spans only *link* to
-the producer's.
+Records of no search (skills, capacity) are kept for ever and may be read long after: their handlers' spans only *link*
+to the producer's.
 """
 
 from __future__ import annotations
