@@ -145,7 +145,8 @@ class Intake:
         while True:
             tracked, work = await self._arrivals.get()
             if isinstance(work, Poison):
-                await bury(self._bus, self._clock, tracked.delivery, work, attempts=1)
+                group = group_of(self._chip)
+                await bury(self._bus, self._clock, tracked.delivery, work, group=group, attempts=1)
                 self._observer.happened(Happening.POISON)
                 tracked.finished = True
             elif self._tracking.is_tracked(tracked):

@@ -51,8 +51,17 @@ class Learner:
         """Remember ``skill`` as published. Called last, so that a crash before it publishes the same event again."""
         await self._memory.put(SKILLS, skill.skill_id, records.to_json(skill))
 
+    async def notice(self, skill: SkillDistilled) -> bool:
+        """Remember a ``skill`` that was announced, unless something is known of it here. Returns whether it was new.
+
+        What was measured here always counts for more; and what is already known to be false teaches nobody anything.
+        """
+        if skill.status is SkillStatus.RETRACTED:
+            return False
+        return await self._memory.create(SKILLS, skill.skill_id, records.to_json(skill)) is None
+
     async def skills(self) -> tuple[SkillDistilled, ...]:
-        """All skills ever published, in order of id."""
+        """All skills ever published or noticed, in order of id."""
         return tuple([records.skill(value) async for _, value in self._memory.scan(SKILLS)])
 
     async def _completed(self, fact: EvaluationCompleted) -> tuple[SkillDistilled | SkillRetired, ...]:

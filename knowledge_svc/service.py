@@ -1,4 +1,4 @@
-"""The shell of knowledge_svc: hears facts, publishes what they change about skills, answers questions."""
+"""The shell of knowledge_svc: hears facts and others' skills, publishes what changes about its own, answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from knowledge_svc import documents
+from knowledge_svc import announcements, documents
 from knowledge_svc.documents import Document
 from knowledge_svc.learn import Learner
 from knowledge_svc.librarian import Librarian
@@ -19,8 +19,8 @@ from knowledge_svc.retrieve import rank_skills
 from knowledge_svc.settings import Settings
 from shared import envelopes, topics, tracing, wire
 from shared.adapters import open_store
-from shared.errors import UserError
-from shared.events import Envelope, SkillDistilled
+from shared.errors import Poison, UserError
+from shared.events import Envelope, SkillDistilled, SkillRetired
 from shared.knowledge import KnowledgeQuery, Passage
 from shared.patience import patiently
 from shared.ports import Ports
@@ -28,6 +28,7 @@ from shared.runtime import Service, Servicer, Subscribe
 from shared.store import Store
 
 GROUP = "knowledge"
+SKILLS_GROUP = "knowledge.skills"
 SERVICER = "protos.knowledge.v1.KnowledgeService"
 SOURCE = "/knowledge"
 _log = logging.getLogger(__name__)
@@ -103,6 +104,24 @@ class KnowledgeService:
                 if isinstance(event, SkillDistilled):
                     await self._learner.keep(event)
 
+    async def on_announcement(self, envelope: Envelope) -> None:
+        """Notice a skill announced on the bus: its own, which is known, or that of a service with another store.
+
+        Raises:
+            Poison: no event about a skill, or a claim that makes no sense.
+        """
+        await self.open()
+        assert self._learner is not None
+        match envelope.event:
+            case SkillDistilled() as skill:
+                announcements.check(skill)
+                if await self._learner.notice(skill):
+                    _log.info("skill %s was learnt elsewhere: %s", skill.skill_id, skill.statement)
+            case SkillRetired():
+                pass  # the skill was false where it was measured; here only what is measured here ends one
+            case other:
+                raise Poison(f"{type(other).__name__} on {topics.SKILLS}")
+
     async def open(self) -> None:
         """Open documents and the store of skills; does nothing the second time.
 
@@ -170,12 +189,15 @@ def _can_hold(file: Path) -> bool:
 def build(ports: Ports, settings: Settings) -> tuple[Service, KnowledgeService]:
     """The service for ``runtime.run``, and the object that answers the synthesizer in the same process."""
     knowledge = KnowledgeService(ports, settings)
-    learning = Subscribe(topic=topics.FACTS, group=GROUP, handler=knowledge.on_fact)
+    learning = (
+        Subscribe(topic=topics.FACTS, group=GROUP, handler=knowledge.on_fact),
+        Subscribe(topic=topics.SKILLS, group=SKILLS_GROUP, handler=knowledge.on_announcement),
+    )
     if not settings.learning:
         _log.info("KNOWLEDGE_LEARNING=false: skills stay as they are")
     service = Service(
         name="knowledge",
-        subscriptions=(learning,) if settings.learning else (),
+        subscriptions=learning if settings.learning else (),
         servicers=(Servicer(name=SERVICER, add=lambda server: _serve(knowledge, server)),),
         recover=lambda: patiently(knowledge.open, "open the store of skills"),
         close=knowledge.close,

@@ -76,6 +76,7 @@ def message(letter: DeadLetter, *, redriven: bool) -> pb.DeadLetter:
         source_topic=letter.topic,
         source_partition=letter.partition,
         source_offset=letter.offset,
+        group=letter.group,
         error=letter.error,
         attempts=letter.attempts,
         first_failed_at=failed_at,

@@ -13,10 +13,10 @@ from shared.patience import patiently
 log = logging.getLogger(__name__)
 
 
-async def bury(bus: Bus, clock: Clock, delivery: Delivery, error: Poison, *, attempts: int) -> None:
-    """Publish ``delivery`` on its dead-letter topic, with why; waits for a bus that is gone."""
+async def bury(bus: Bus, clock: Clock, delivery: Delivery, error: Poison, *, group: str, attempts: int) -> None:
+    """Publish ``delivery``, which ``group`` could not handle, as a dead letter; waits for a bus that is gone."""
     log.warning("%s: poison: %s", place(delivery), error)
-    letter = dead_letters.record(delivery, str(error), attempts=attempts, at_ns=clock.now_ns())
+    letter = dead_letters.record(delivery, str(error), group=group, attempts=attempts, at_ns=clock.now_ns())
     topic = topics.dead_letters(delivery.topic)
     await patiently(lambda: bus.publish(topic, letter), f"publish to {topic}")
 

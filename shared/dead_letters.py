@@ -24,6 +24,8 @@ class DeadLetter:
     """Where it came from, with ``partition`` and ``offset`` there."""
     partition: int
     offset: int
+    group: str
+    """Who could not handle it: another group's letter of the same record is another letter."""
     error: str
     attempts: int
     first_failed_ns: int
@@ -36,12 +38,13 @@ class DeadLetter:
         return ids.derive(self.topic, self.partition, self.offset, self.first_failed_ns, value)
 
 
-def record(delivery: Delivery, error: str, *, attempts: int, at_ns: int) -> Record:
+def record(delivery: Delivery, error: str, *, group: str, attempts: int, at_ns: int) -> Record:
     """``delivery``'s record with ``dlq_*`` headers, all UTF-8 text; ``at_ns`` is when it failed first."""
     headers = {
         "dlq_topic": delivery.topic,
         "dlq_partition": str(delivery.partition),
         "dlq_offset": str(delivery.offset),
+        "dlq_group": group,
         "dlq_error": error,
         "dlq_attempts": str(attempts),
         "dlq_first_failed_at": timestamps.to_text(at_ns),
@@ -63,6 +66,7 @@ def read(delivery: Delivery) -> DeadLetter:
         topic=delivery.topic.removesuffix(topics.DEAD_LETTER_SUFFIX),
         partition=_number(text("partition")),
         offset=_number(text("offset")),
+        group=text("group"),
         error=text("error"),
         attempts=_number(text("attempts")),
         first_failed_ns=_time(text("first_failed_at")),

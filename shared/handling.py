@@ -43,7 +43,7 @@ class Tries:
 
 
 class Handling:
-    """Takes records through ``handler``. ``group`` names the consumer in metrics."""
+    """Takes records through ``handler``. ``group`` names the consumer in metrics and dead letters."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Handling:
         try:
             envelope = wire.decode(delivery.record)
         except Poison as error:
-            await bury(self._bus, self._clock, delivery, error, attempts=1)
+            await bury(self._bus, self._clock, delivery, error, group=self._group, attempts=1)
             metrics.RECORDS.inc(*where, "poison")
             return
         waited_ns = self._clock.now_ns() - (delivery.published_ns or envelope.time_ns)
@@ -103,7 +103,7 @@ class Handling:
                 await self._sleep(self.pause_s(tries))
                 tries += 1
         except Poison as error:
-            await bury(self._bus, self._clock, delivery, error, attempts=tries)
+            await bury(self._bus, self._clock, delivery, error, group=self._group, attempts=tries)
             self._poison_in_a_row += 1
             return "poison"
         self._poison_in_a_row = 0

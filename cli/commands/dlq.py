@@ -123,6 +123,7 @@ def plain(letter: pb.DeadLetter) -> dict[str, Any]:
     """A letter as one JSON-able object."""
     return {
         "letter": letter.letter_id,
+        "group": letter.group,
         "error": letter.error,
         "topic": letter.source_topic,
         "partition": letter.source_partition,
@@ -139,11 +140,17 @@ def table(letters: list[pb.DeadLetter]) -> Table:
     """Letters for people."""
     made = Table(box=None, header_style="bold")
     made.add_column("letter", no_wrap=True)  # to be copied
-    for column in ("failed at", "bytes", "error"):
+    for column in ("group", "failed at", "bytes", "error"):
         made.add_column(column, overflow="fold")
     for letter in letters:
         error = letter.error + (" (redriven)" if letter.redriven else "")
-        made.add_row(letter.letter_id, _when(letter.first_failed_at)[:19], str(letter.value_bytes), escape(error))
+        made.add_row(
+            letter.letter_id,
+            escape(letter.group),
+            _when(letter.first_failed_at)[:19],
+            str(letter.value_bytes),
+            escape(error),
+        )
     return made
 
 

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n-protos/operations/v1/operations_service.proto\x12\x14protos.operations.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf0\x01\n\nDeadLetter\x12\x11\n\tletter_id\x18\x01 \x01(\t\x12\x14\n\x0csource_topic\x18\x02 \x01(\t\x12\x18\n\x10source_partition\x18\x03 \x01(\x05\x12\x15\n\rsource_offset\x18\x04 \x01(\x03\x12\r\n\x05\x65rror\x18\x05 \x01(\t\x12\x10\n\x08\x61ttempts\x18\x06 \x01(\x03\x12\x33\n\x0f\x66irst_failed_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0b\n\x03key\x18\x08 \x01(\t\x12\x13\n\x0bvalue_bytes\x18\t \x01(\x03\x12\x10\n\x08redriven\x18\n \x01(\x08\"o\n\x16ListDeadLettersRequest\x12\x14\n\x0csource_topic\x18\x01 \x01(\t\x12\x18\n\x10include_redriven\x18\x02 \x01(\x08\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"e\n\x17ListDeadLettersResponse\x12\x31\n\x07letters\x18\x01 \x03(\x0b\x32 .protos.operations.v1.DeadLetter\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\")\n\x14GetDeadLetterRequest\x12\x11\n\tletter_id\x18\x01 \x01(\t\"\xd3\x01\n\x15GetDeadLetterResponse\x12\x30\n\x06letter\x18\x01 \x01(\x0b\x32 .protos.operations.v1.DeadLetter\x12\r\n\x05value\x18\x02 \x01(\x0c\x12I\n\x07headers\x18\x03 \x03(\x0b\x32\x38.protos.operations.v1.GetDeadLetterResponse.HeadersEntry\x1a.\n\x0cHeadersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\"-\n\x18RedriveDeadLetterRequest\x12\x11\n\tletter_id\x18\x01 \x01(\t\"\x1b\n\x19RedriveDeadLetterResponse2\xe3\x02\n\x11OperationsService\x12n\n\x0fListDeadLetters\x12,.protos.operations.v1.ListDeadLettersRequest\x1a-.protos.operations.v1.ListDeadLettersResponse\x12h\n\rGetDeadLetter\x12*.protos.operations.v1.GetDeadLetterRequest\x1a+.protos.operations.v1.GetDeadLetterResponse\x12t\n\x11RedriveDeadLetter\x12..protos.operations.v1.RedriveDeadLetterRequest\x1a/.protos.operations.v1.RedriveDeadLetterResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n-protos/operations/v1/operations_service.proto\x12\x14protos.operations.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xff\x01\n\nDeadLetter\x12\x11\n\tletter_id\x18\x01 \x01(\t\x12\x14\n\x0csource_topic\x18\x02 \x01(\t\x12\x18\n\x10source_partition\x18\x03 \x01(\x05\x12\x15\n\rsource_offset\x18\x04 \x01(\x03\x12\r\n\x05\x65rror\x18\x05 \x01(\t\x12\x10\n\x08\x61ttempts\x18\x06 \x01(\x03\x12\x33\n\x0f\x66irst_failed_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0b\n\x03key\x18\x08 \x01(\t\x12\x13\n\x0bvalue_bytes\x18\t \x01(\x03\x12\x10\n\x08redriven\x18\n \x01(\x08\x12\r\n\x05group\x18\x0b \x01(\t\"o\n\x16ListDeadLettersRequest\x12\x14\n\x0csource_topic\x18\x01 \x01(\t\x12\x18\n\x10include_redriven\x18\x02 \x01(\x08\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"e\n\x17ListDeadLettersResponse\x12\x31\n\x07letters\x18\x01 \x03(\x0b\x32 .protos.operations.v1.DeadLetter\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\")\n\x14GetDeadLetterRequest\x12\x11\n\tletter_id\x18\x01 \x01(\t\"\xd3\x01\n\x15GetDeadLetterResponse\x12\x30\n\x06letter\x18\x01 \x01(\x0b\x32 .protos.operations.v1.DeadLetter\x12\r\n\x05value\x18\x02 \x01(\x0c\x12I\n\x07headers\x18\x03 \x03(\x0b\x32\x38.protos.operations.v1.GetDeadLetterResponse.HeadersEntry\x1a.\n\x0cHeadersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\"-\n\x18RedriveDeadLetterRequest\x12\x11\n\tletter_id\x18\x01 \x01(\t\"\x1b\n\x19RedriveDeadLetterResponse2\xe3\x02\n\x11OperationsService\x12n\n\x0fListDeadLetters\x12,.protos.operations.v1.ListDeadLettersRequest\x1a-.protos.operations.v1.ListDeadLettersResponse\x12h\n\rGetDeadLetter\x12*.protos.operations.v1.GetDeadLetterRequest\x1a+.protos.operations.v1.GetDeadLetterResponse\x12t\n\x11RedriveDeadLetter\x12..protos.operations.v1.RedriveDeadLetterRequest\x1a/.protos.operations.v1.RedriveDeadLetterResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,21 +35,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETDEADLETTERRESPONSE_HEADERSENTRY']._loaded_options = None
   _globals['_GETDEADLETTERRESPONSE_HEADERSENTRY']._serialized_options = b'8\001'
   _globals['_DEADLETTER']._serialized_start=105
-  _globals['_DEADLETTER']._serialized_end=345
-  _globals['_LISTDEADLETTERSREQUEST']._serialized_start=347
-  _globals['_LISTDEADLETTERSREQUEST']._serialized_end=458
-  _globals['_LISTDEADLETTERSRESPONSE']._serialized_start=460
-  _globals['_LISTDEADLETTERSRESPONSE']._serialized_end=561
-  _globals['_GETDEADLETTERREQUEST']._serialized_start=563
-  _globals['_GETDEADLETTERREQUEST']._serialized_end=604
-  _globals['_GETDEADLETTERRESPONSE']._serialized_start=607
-  _globals['_GETDEADLETTERRESPONSE']._serialized_end=818
-  _globals['_GETDEADLETTERRESPONSE_HEADERSENTRY']._serialized_start=772
-  _globals['_GETDEADLETTERRESPONSE_HEADERSENTRY']._serialized_end=818
-  _globals['_REDRIVEDEADLETTERREQUEST']._serialized_start=820
-  _globals['_REDRIVEDEADLETTERREQUEST']._serialized_end=865
-  _globals['_REDRIVEDEADLETTERRESPONSE']._serialized_start=867
-  _globals['_REDRIVEDEADLETTERRESPONSE']._serialized_end=894
-  _globals['_OPERATIONSSERVICE']._serialized_start=897
-  _globals['_OPERATIONSSERVICE']._serialized_end=1252
+  _globals['_DEADLETTER']._serialized_end=360
+  _globals['_LISTDEADLETTERSREQUEST']._serialized_start=362
+  _globals['_LISTDEADLETTERSREQUEST']._serialized_end=473
+  _globals['_LISTDEADLETTERSRESPONSE']._serialized_start=475
+  _globals['_LISTDEADLETTERSRESPONSE']._serialized_end=576
+  _globals['_GETDEADLETTERREQUEST']._serialized_start=578
+  _globals['_GETDEADLETTERREQUEST']._serialized_end=619
+  _globals['_GETDEADLETTERRESPONSE']._serialized_start=622
+  _globals['_GETDEADLETTERRESPONSE']._serialized_end=833
+  _globals['_GETDEADLETTERRESPONSE_HEADERSENTRY']._serialized_start=787
+  _globals['_GETDEADLETTERRESPONSE_HEADERSENTRY']._serialized_end=833
+  _globals['_REDRIVEDEADLETTERREQUEST']._serialized_start=835
+  _globals['_REDRIVEDEADLETTERREQUEST']._serialized_end=880
+  _globals['_REDRIVEDEADLETTERRESPONSE']._serialized_start=882
+  _globals['_REDRIVEDEADLETTERRESPONSE']._serialized_end=909
+  _globals['_OPERATIONSSERVICE']._serialized_start=912
+  _globals['_OPERATIONSSERVICE']._serialized_end=1267
 # @@protoc_insertion_point(module_scope)

@@ -8,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class DeadLetter(_message.Message):
-    __slots__ = ("letter_id", "source_topic", "source_partition", "source_offset", "error", "attempts", "first_failed_at", "key", "value_bytes", "redriven")
+    __slots__ = ("letter_id", "source_topic", "source_partition", "source_offset", "error", "attempts", "first_failed_at", "key", "value_bytes", "redriven", "group")
     LETTER_ID_FIELD_NUMBER: _ClassVar[int]
     SOURCE_TOPIC_FIELD_NUMBER: _ClassVar[int]
     SOURCE_PARTITION_FIELD_NUMBER: _ClassVar[int]
@@ -19,6 +19,7 @@ class DeadLetter(_message.Message):
     KEY_FIELD_NUMBER: _ClassVar[int]
     VALUE_BYTES_FIELD_NUMBER: _ClassVar[int]
     REDRIVEN_FIELD_NUMBER: _ClassVar[int]
+    GROUP_FIELD_NUMBER: _ClassVar[int]
     letter_id: str
     source_topic: str
     source_partition: int
@@ -29,7 +30,8 @@ class DeadLetter(_message.Message):
     key: str
     value_bytes: int
     redriven: bool
-    def __init__(self, letter_id: _Optional[str] = ..., source_topic: _Optional[str] = ..., source_partition: _Optional[int] = ..., source_offset: _Optional[int] = ..., error: _Optional[str] = ..., attempts: _Optional[int] = ..., first_failed_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., key: _Optional[str] = ..., value_bytes: _Optional[int] = ..., redriven: bool = ...) -> None: ...
+    group: str
+    def __init__(self, letter_id: _Optional[str] = ..., source_topic: _Optional[str] = ..., source_partition: _Optional[int] = ..., source_offset: _Optional[int] = ..., error: _Optional[str] = ..., attempts: _Optional[int] = ..., first_failed_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., key: _Optional[str] = ..., value_bytes: _Optional[int] = ..., redriven: bool = ..., group: _Optional[str] = ...) -> None: ...
 
 class ListDeadLettersRequest(_message.Message):
     __slots__ = ("source_topic", "include_redriven", "page_size", "page_token")

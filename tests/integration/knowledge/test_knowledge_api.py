@@ -11,7 +11,7 @@ from knowledge_svc.records import to_json
 from knowledge_svc.settings import Settings, from_env
 from protos.knowledge.v1 import knowledge_service_pb2 as pb
 from protos.knowledge.v1 import knowledge_service_pb2_grpc as rpc
-from shared import envelopes
+from shared import envelopes, topics
 from shared.clock import ManualClock
 from shared.errors import Unavailable, UserError
 from shared.events import Bound, SkillDistilled, SkillStatus
@@ -223,7 +223,7 @@ async def test_frozen_skills_stay_as_they_are_and_their_facts_are_left_for_later
         built, _ = service.build(ports, Settings(learning=False))
         assert built.subscriptions == ()
         built, _ = service.build(ports, Settings())
-        assert len(built.subscriptions) == 1
+        assert [about.topic for about in built.subscriptions] == [topics.FACTS, topics.SKILLS]
 
 
 @on_loop

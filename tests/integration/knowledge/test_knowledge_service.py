@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,33 @@ def test_a_skill_measured_false_is_retired_on_the_topic_and_no_longer_answers(tm
     claim, retired = heard[-2:]
     assert (claim.skill_id, claim.status) == (retired.skill_id, SkillStatus.RETRACTED)
     assert retired.evidence_against
+
+
+def test_a_skill_of_another_deployment_is_noticed_and_what_is_measured_here_counts_for_more():
+    async def announced(*skills: SkillDistilled):
+        async with open_ports(MEMORY, ManualClock(1)) as ports:
+            built, knowledge = service.build(ports, Settings())
+            async with running([built], ports):
+                for n, skill in enumerate(skills):
+                    wrapped = envelopes.envelope(skill, cause_id="there", source="/there", clock=ports.clock, n=n)
+                    await ports.bus.publish(topics.SKILLS, wire.encode(wrapped))
+                while not await knowledge.skills(QUERY):
+                    await asyncio.sleep(0)
+                noticed = await knowledge.skills(QUERY)
+                async with ports.bus.subscribe(topics.SKILLS, "test") as told:
+                    await hear(ports, told, facts("s1"), lambda event: event.revision == skills[0].revision + 3)
+                while (after := await knowledge.skills(QUERY)) == noticed:
+                    await asyncio.sleep(0)
+                return noticed, after, [d async for d in ports.bus.history(topics.dead_letters(topics.SKILLS))]
+
+    _, heard = asyncio.run(learn(Settings(), "there", 3))
+    theirs = heard[-1]
+    forged = replace(theirs, chip="abacus")
+    noticed, (ours,), letters = asyncio.run(announced(forged, replace(theirs, low_ppm=-1), theirs))
+    assert noticed == (theirs,)
+    assert ours.revision > theirs.revision
+    assert not set(ours.evidence_for) & set(theirs.evidence_for)
+    assert len(letters) == 2
 
 
 def test_skills_stay_with_the_run_when_asked_to(tmp_path: Path):

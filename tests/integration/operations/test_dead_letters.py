@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+from collections import Counter
 from contextlib import asynccontextmanager, suppress
 
 import grpc
@@ -46,8 +47,14 @@ ENVIRONMENT = {
     "SIMULATED_LONGEST_S": "0.01",
     "SKILLS_URL": "run:",
 }
-CONSUMED = {topics.FACTS: 2, topics.SYNTHESIS_REQUESTS: 1, topics.CAPACITY: 1, topics.evaluation_requests(CHIP): 1}
-"""Topic -> groups that read it: each sets a record aside by itself. Nobody here reads skills."""
+CONSUMED = {
+    topics.FACTS: 2,
+    topics.SYNTHESIS_REQUESTS: 1,
+    topics.SKILLS: 1,
+    topics.CAPACITY: 1,
+    topics.evaluation_requests(CHIP): 1,
+}
+"""Every topic -> groups that read it: each sets a record aside by itself."""
 BYTES = bytes(range(256))
 
 
@@ -109,7 +116,10 @@ async def test_garbage_on_every_topic_is_set_aside_byte_for_byte_and_stops_nothi
         for topic, groups in CONSUMED.items():
             found = await letters(ports.bus, topic, 30 * groups)
             assert len(found) == 30 * groups
-            assert {letter.original.key for letter in found} == {f"key {n}" for n in range(30)}
+            once = Counter((letter.group, letter.original.key) for letter in found)
+            assert set(once.values()) == {1}
+            assert len({group for group, _ in once}) == groups
+            assert {key for _, key in once} == {f"key {n}" for n in range(30)}
             for letter in found:
                 assert (letter.original.value, letter.original.headers) == (BYTES, garbage().headers)
                 assert letter.topic == topic
@@ -130,7 +140,7 @@ async def operations(ports):
 
 async def bury(ports, topic: str, n: int, at_ns: int, record: Record | None = None) -> None:
     delivery = Delivery(topic=topic, partition=3, offset=n, record=record or garbage(n))
-    letter = dead_letters.record(delivery, f"reason {n}", attempts=n + 1, at_ns=at_ns)
+    letter = dead_letters.record(delivery, f"reason {n}", group="readers", attempts=n + 1, at_ns=at_ns)
     await ports.bus.publish(topics.dead_letters(topic), letter)
 
 
@@ -243,7 +253,12 @@ async def test_the_command_line_lists_shows_and_redrives(tmp_path):
             listed = await told("list", "--json")
             assert listed.exit_code == 0, listed.output
             letter = json.loads(listed.stdout)
-            assert (letter["error"], letter["offset"], letter["attempts"]) == ("reason 7", 7, 8)
+            assert (letter["group"], letter["error"], letter["offset"], letter["attempts"]) == (
+                "readers",
+                "reason 7",
+                7,
+                8,
+            )
             assert "reason 7" in (await told("list")).stdout
             shown = await told("show", letter["letter"], "--out", str(tmp_path / "value"), "--json")
             assert hashlib.sha256((tmp_path / "value").read_bytes()).digest() == hashlib.sha256(BYTES).digest()
