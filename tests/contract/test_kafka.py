@@ -25,7 +25,8 @@ from aiokafka.record.default_records import _DefaultRecordBatchBuilderPy
 from shared import topics
 from shared.adapters import open_bus
 from shared.bus import Bus, Delivery, Record, Subscription
-from shared.bus.kafka import CLOSE_S, KafkaBus
+from shared.bus.kafka import KafkaBus
+from shared.bus.kafka_farewells import CLOSE_S
 from shared.clock import ManualClock
 from shared.consume import Consumer
 from shared.errors import Poison, Unavailable
@@ -270,17 +271,17 @@ async def a_reader(broker: servers.Server, topic: str) -> AsyncIterator[list[obj
 class TestProducer:
     @on_loop
     async def test_it_is_idempotent(self, broker: servers.Server, caplog: pytest.LogCaptureFixture) -> None:
-        caplog.set_level(logging.INFO, "shared.bus.kafka")
+        caplog.set_level(logging.INFO, "shared.bus")
         async with a_bus(broker) as bus:
             await bus.publish(TOPIC, a_record())
-            assert bus._producer._driver._txn_manager.has_pid()
+            assert bus._publisher.idempotent
         assert "refuses" not in caplog.text
 
     @on_loop
     async def test_a_broker_that_refuses_idempotence_is_used_without(
         self, broker: servers.Server, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        caplog.set_level(logging.INFO, "shared.bus.kafka")
+        caplog.set_level(logging.INFO, "shared.bus")
         monkeypatch.setattr(aiokafka.producer.sender, "InitProducerIdRequest", OldInitProducerIdRequest)
         async with a_bus(broker) as bus:
             for _ in range(2):
