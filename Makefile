@@ -13,9 +13,10 @@ CHIPS ?= $(CHIP)
 WORKERS ?= 2
 DATA ?= keep
 NAME ?= *
+SEED ?= 1
 CLUSTER := $(BIN)/python -m deploy.local
 
-.PHONY: help setup protos lint test test-all run replay bench golden clean up down status logs
+.PHONY: help setup protos lint test test-all chaos run replay bench golden clean up down status logs
 
 help: ## list targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -41,12 +42,15 @@ lint: $(STAMP) ## ruff, mypy, import rules, protobuf rules (released.binpb is th
 	$(BIN)/buf breaking --against protos/released.binpb
 	$(BIN)/python -m deploy.validation
 
-test: $(STAMP) ## all tests but the slow ones: no broker, no GPU, under ten minutes on two cores
+test: $(STAMP) ## all tests but the slow ones: servers come from packages; no Docker, no GPU
 	$(BIN)/python -m pytest -q -m 'not slow and not gpu and not serial' -n 2 --dist loadfile
 	$(BIN)/python -m pytest -q -m 'serial and not slow and not gpu'
 
 test-all: $(STAMP) ## the slow ones too
 	$(BIN)/python -m pytest -q -m 'not gpu'
+
+chaos: $(STAMP) ## searches while processes and servers are killed, against an undisturbed run (SEED); minutes
+	$(BIN)/python -m tests.chaos.run --seed $(SEED)
 
 run: $(STAMP) ## search for a faster kernel of OPERATOR on this machine's CPU
 	$(BIN)/kernelevolve optimize $(OPERATOR) --evaluations $(EVALUATIONS)
