@@ -1,20 +1,23 @@
 """The index of searches: one small document each, newest first, so that a list needs no journal.
 
 The journal stays the record. A row is written after the facts it tells of, at most once a second while only counts
-change, and by whoever owns the search; a late row of a former owner is put right by the next fact.
+change, and by whoever owns the search. Whoever has written one looks whether the journal has gone on meanwhile, so that
+a late row of a former owner is put right by its writer.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from weakref import WeakKeyDictionary
 
 from search_svc import projection
 from search_svc.owner import Held
 from search_svc.tree import Tree
 from shared import json_codec
 from shared.clock import SECOND_NS, Clock
+from shared.errors import Conflict
 from shared.events import SearchStarted
-from shared.store import Documents
+from shared.store import Store
 
 COLLECTION = "search.index"
 LAST_NS = 10**20 - 1
@@ -61,25 +64,29 @@ def row(tree: Tree, journal_length: int) -> dict[str, object]:
 class Index:
     """Keeps the rows of the searches this process owns up to date."""
 
-    def __init__(self, documents: Documents, clock: Clock) -> None:
-        self._documents, self._clock = documents, clock
-        self._written: dict[str, tuple[object, int]] = {}
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._documents, self._journal, self._clock = store.documents, store.journal, clock
+        self._written: WeakKeyDictionary[Held, tuple[object, int]] = WeakKeyDictionary()
 
     async def note(self, held: Held) -> None:
-        """Write the row of ``held``, unless it only counts on and was written a moment ago."""
+        """Write the row of ``held``, unless it only counts on and was written a moment ago.
+
+        Raises:
+            Conflict: the journal has gone on meanwhile, and the row may have covered a newer one.
+        """
         tree = held.tree
         if tree is None or held.cut_off_fork:
             return
         telling = (tree.limit, tree.best_id, tree.outcome)
         now_ns = self._clock.monotonic_ns()
-        before, written_ns = self._written.get(held.search_id, (None, 0))
+        before, written_ns = self._written.get(held, (None, 0))
         if before == telling and now_ns - written_ns < WRITE_EVERY_NS:
             return
         await self._documents.put(COLLECTION, key(held.search_id, tree.search.at_ns), row(tree, held.length))
-        if tree.finished:
-            self._written.pop(held.search_id, None)
-        else:
-            self._written[held.search_id] = (telling, now_ns)
+        async for entry in self._journal.read(held.search_id, held.length):
+            raise Conflict(f"search {held.search_id}: entry {entry.seq} came while its row was written")
+        if not tree.finished:
+            self._written[held] = (telling, now_ns)
 
     async def begin(self, search: SearchStarted) -> None:
         """A row for a search that was only submitted; one that is there already stays."""

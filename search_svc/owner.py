@@ -31,11 +31,15 @@ from shared.ports import Ports
 log = logging.getLogger(__name__)
 
 
-class DamagedJournal(Fatal):
+class SearchBroken(Fatal):
+    """Nobody can go on with one search; all others are well."""
+
+
+class DamagedJournal(SearchBroken):
     """What the journal of one search says is not what was written; nobody can decide on it."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, weakref_slot=True)
 class Held:
     """A search in memory: exactly what its journal says, or stale, in which case the next append conflicts."""
 
@@ -53,7 +57,9 @@ class Held:
 
 
 Changed = Callable[[Held], Awaitable[None]]
-"""Told of a search after each of its facts, once that fact and its commands are safe."""
+"""Told of a search after each of its facts, once that fact and its commands are safe. Raises ``Conflict`` when another
+owner has gone further meanwhile: then it is told again, of that.
+"""
 
 
 async def _nobody(_held: Held) -> None:
@@ -75,7 +81,7 @@ class Owner:
 
         Raises:
             Poison: no search can use it.
-            DamagedJournal: the search's journal was altered.
+            SearchBroken: the search's journal was altered, or the bus refuses what it decided.
             Fatal: other owners keep being first.
         """
         if isinstance(envelope.event, ECHOES):
@@ -107,7 +113,7 @@ class Owner:
         Returns the tree, None for a search whose start was never journalled. Asking twice is harmless.
 
         Raises:
-            DamagedJournal: the search's journal was altered.
+            SearchBroken: the search's journal was altered, or the bus refuses what it decided.
         """
         async with self._turn(search_id):
             self._held.pop(search_id, None)
@@ -117,8 +123,7 @@ class Owner:
             await self._flush(held)
             if not held.tree.finished:
                 await self._reissue(held, held.tree)
-            await self._changed(held)
-            return held.tree
+            return (await self._tell(held)).tree
 
     def _turn(self, search_id: str) -> asyncio.Lock:
         return self._turns.setdefault(search_id, asyncio.Lock())
@@ -134,9 +139,23 @@ class Owner:
                 self._held.pop(search_id, None)
                 continue
             await self._flush(held)
-            await self._changed(held)
+            await self._tell(held)
             return
         raise Fatal(f"search {search_id}: lost {self._settings.conflicts_max} races for one fact")
+
+    async def _tell(self, held: Held) -> Held:
+        """Tell of ``held``; and of what another owner made of the search meanwhile, for as long as one does.
+
+        So whoever tells last has seen everything, and no late word of a former owner stands.
+        """
+        while True:
+            try:
+                await self._changed(held)
+            except Conflict:
+                self._held.pop(held.search_id, None)
+                held = await self._hold(held.search_id)
+            else:
+                return held
 
     async def _record(self, held: Held, envelope: Envelope) -> None:
         """Decide, and write input and decision in one entry; memory follows only what was written."""
@@ -159,13 +178,18 @@ class Owner:
 
     async def _flush(self, held: Held) -> None:
         for seq, commands in list(held.unsent.items()):
-            await self._publish(commands)
+            await self._publish(held, commands)
             await self._journal.mark_sent(held.search_id, seq)
             del held.unsent[seq]
 
-    async def _publish(self, commands: tuple[Envelope, ...]) -> None:
+    async def _publish(self, held: Held, commands: tuple[Envelope, ...]) -> None:
         for command in commands:
-            await self._bus.publish(envelopes.topic_of(command.event), wire.encode(command))
+            try:
+                await self._bus.publish(envelopes.topic_of(command.event), wire.encode(command))
+            except Poison as error:
+                raise SearchBroken(
+                    f"search {held.search_id}: {command.subject} cannot be published: {error}"
+                ) from error
             exported.published(command)
 
     async def _hold(self, search_id: str) -> Held:
@@ -183,9 +207,9 @@ class Owner:
         async for entry in self._journal.read(search_id):
             try:
                 envelope, commands = replay.decoded(entry, held.length, held.digest)
-            except ReplayDivergence as error:
+                held.tree = replay.advance(held.tree, envelope, commands)
+            except (ReplayDivergence, Poison) as error:
                 raise DamagedJournal(f"search {search_id}: {error}") from error
-            held.tree = replay.advance(held.tree, envelope, commands)
             held.length, held.digest = entry.seq + 1, entry.digest
             held.seen[entry.event_id] = None
             if not entry.sent:
@@ -205,7 +229,7 @@ class Owner:
     async def _reissue(self, held: Held, tree: Tree) -> None:
         async for entry in self._journal.read(held.search_id):
             commands = (wire.unpack(command) for command in entry.commands)
-            await self._publish(tuple(command for command in commands if _outstanding(tree, command)))
+            await self._publish(held, tuple(command for command in commands if _outstanding(tree, command)))
 
 
 def _outstanding(tree: Tree, command: Envelope) -> bool:

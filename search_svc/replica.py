@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from search_svc import grpc_api, operations_api
 from search_svc.index import Index
 from search_svc.news import News
-from search_svc.owner import DamagedJournal, Held, Owner
+from search_svc.owner import Held, Owner, SearchBroken
 from search_svc.pools import Pools
 from search_svc.service import GROUP, NAME
 from search_svc.settings import Settings
 from search_svc.submissions import Submissions
 from search_svc.sweeper import Sweeper
 from shared import topics
-from shared.errors import Poison
+from shared.errors import Stranded
 from shared.events import Envelope
 from shared.ports import Ports
 from shared.runtime import Service, Subscribe
@@ -41,16 +41,16 @@ class Replica:
     api: grpc_api.SearchServicer
 
     async def on_fact(self, envelope: Envelope) -> None:
-        """One fact of one search. Raises ``Poison`` for a search whose journal is damaged: the others go on."""
+        """One fact of one search. Raises ``Stranded`` when its search is broken: the others go on."""
         try:
             await self.owner.on_fact(envelope)
-        except DamagedJournal as error:
-            raise Poison(str(error)) from error
+        except SearchBroken as error:
+            raise Stranded(str(error)) from error
 
 
 def assemble(ports: Ports, settings: Settings) -> Replica:
     """The parts over open ports."""
-    index = Index(ports.store.documents, ports.clock)
+    index = Index(ports.store, ports.clock)
     submissions = Submissions(ports, index)
     pools = Pools(ports.store.documents, ports.clock, settings.pool_silence_s)
     news = News()

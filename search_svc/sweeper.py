@@ -12,7 +12,7 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
-from search_svc.owner import DamagedJournal, Owner
+from search_svc.owner import Owner, SearchBroken
 from search_svc.settings import Settings
 from search_svc.submissions import Submissions
 from shared.cache import Leases
@@ -50,7 +50,7 @@ class Sweeper:
         while not stop.is_set():
             try:
                 if await self._chosen():
-                    await self.sweep()
+                    await self.sweep(stop)
             except Unavailable as error:
                 log.warning("sweep postponed: %s", error)
             try:
@@ -58,14 +58,17 @@ class Sweeper:
             except TimeoutError:
                 continue
 
-    async def sweep(self) -> None:
-        """Look at every search that has not ended, once."""
+    async def sweep(self, stop: asyncio.Event) -> None:
+        """Look at every search that has not ended, once; at no more of them when told to stop.
+
+        Raises:
+            Unavailable: a dependency is gone.
+        """
         open_searches = await self._submissions.open_searches()
         for search_id in open_searches:
-            try:
-                await self._look_at(search_id)
-            except DamagedJournal as error:
-                log.error("%s; nobody can go on with it", error)  # noqa: TRY400 - the message is the story
+            if stop.is_set():
+                return
+            await self._look_at(search_id)
         gone = set(self._watched).difference(open_searches)
         for search_id in gone:
             del self._watched[search_id]
@@ -88,16 +91,20 @@ class Sweeper:
             if known or length:
                 return
         if now_ns - watched.since_ns >= self._pause_ns(watched.asked):
+            try:
+                await self._ask_again(search_id, watched)
+            except SearchBroken as error:
+                log.error("%s; nobody can go on with it", error)  # noqa: TRY400 - the message is the story
+            # Counted once it has been asked: what a broker that is away did not hear is due again at once.
             watched.asked, watched.since_ns = watched.asked + 1, now_ns
-            await self._ask_again(search_id, watched)
 
     async def _ask_again(self, search_id: str, watched: _Watched) -> None:
         tree = await self._owner.ask_again(search_id)
         if tree is not None and tree.finished:
             await self._submissions.ended(search_id)
             return
-        if watched.asked > 1 or tree is None:
-            log.info("search %s: no news, asked again (%d)", search_id, watched.asked)
+        if watched.asked or tree is None:
+            log.info("search %s: no news, asked again (%d)", search_id, watched.asked + 1)
         await self._submissions.repeat(search_id, begun=tree is not None)
 
     def _pause_ns(self, asked: int) -> int:

@@ -14,6 +14,7 @@
     ├── Retryable            network, busy device, model 429/5xx: retried in place, capped and counted
     │   └── Unavailable      a dependency is gone: waited for as long as it takes, and readiness says so meanwhile
     ├── Poison               a record that cannot be decoded or breaks the schema: dead-lettered at once
+    │   └── Stranded         the record is sound, what it belongs to is broken: dead-lettered, to be redriven
     ├── Fatal                our own bug or a dead store: do not commit, stop the service
     │   └── Conflict         another owner appended to the stream first: drop the state and read again
     └── ReplayDivergence     today's code decides otherwise than the log says; carries the position
@@ -77,6 +78,12 @@ class Unavailable(Retryable):
 
 class Poison(KernelEvolveError):
     """The record itself is broken; a retry cannot help."""
+
+
+class Stranded(Poison):
+    """The record is sound, and the one thing that it belongs to is broken. However many there are, they say nothing
+    about other records.
+    """
 
 
 class Fatal(KernelEvolveError):

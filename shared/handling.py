@@ -2,7 +2,8 @@
 
 - A record that cannot be decoded, or whose handler says ``Poison``, goes to the dead-letter topic with its bytes
   unchanged and counts as done. Too many in a row that decode and are refused mean that the reader is wrong, not the
-  records: that is ``Fatal``. Garbage stops nothing: anybody can write it, and a dead letter can be redriven.
+  records: that is ``Fatal``. Garbage stops nothing: anybody can write it, and a dead letter can be redriven. What is
+  ``Stranded`` stops nothing either.
 - ``Retryable`` is tried again in place after a capped, jittered pause; out of tries it is ``Fatal``. ``Unavailable`` is
   tried for as long as it takes.
 - Anything else the handler raises goes up unchanged.
@@ -20,7 +21,7 @@ from shared import envelopes, logs, metrics, tracing, wire
 from shared.burial import bury, place
 from shared.bus import Bus, Delivery
 from shared.clock import SECOND_NS, Clock
-from shared.errors import Fatal, Poison, Retryable, Unavailable
+from shared.errors import Fatal, Poison, Retryable, Stranded, Unavailable
 from shared.events import Envelope
 
 Handler = Callable[[Envelope], Awaitable[None]]
@@ -104,7 +105,8 @@ class Handling:
                 tries += 1
         except Poison as error:
             await bury(self._bus, self._clock, delivery, error, group=self._group, attempts=tries)
-            self._poison_in_a_row += 1
+            if not isinstance(error, Stranded):
+                self._poison_in_a_row += 1
             return "poison"
         self._poison_in_a_row = 0
         return "handled"

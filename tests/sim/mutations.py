@@ -96,7 +96,7 @@ class PublishesFirst(Owner):
 
     async def _record(self, held: Held, envelope: Envelope) -> None:
         _, commands = self._decide(held.tree, envelope)
-        await self._publish(commands)
+        await self._publish(held, commands)
         await super()._record(held, envelope)
 
 

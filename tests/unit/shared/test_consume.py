@@ -15,7 +15,7 @@ from shared.bus import Delivery, Record
 from shared.bus.memory import MemoryBus
 from shared.clock import ManualClock
 from shared.consume import ConsumeLimits, Consumer, Handler
-from shared.errors import Fatal, Poison, Retryable, Unavailable
+from shared.errors import Fatal, Poison, Retryable, Stranded, Unavailable
 from shared.events import Envelope
 from tests.aio import on_loop, until
 from tests.unit.shared.builders import an_envelope, an_event
@@ -202,6 +202,20 @@ async def test_more_refusals_in_a_row_than_the_limit_stop_the_loop() -> None:
             await world.consume(refuses)
         assert len(await world.left(topics.dead_letters(TOPIC))) == 3
         assert len(await world.left()) == 2
+
+
+@on_loop
+async def test_records_of_one_broken_thing_are_buried_and_stop_nothing() -> None:
+    async with a_world() as world:
+        for number in range(8):
+            await world.publish(an_envelope(n=number))
+
+        async def strands(envelope: Envelope) -> None:
+            raise Stranded("its search is broken")
+
+        await world.consume(strands)
+        assert len(await world.left(topics.dead_letters(TOPIC))) == 8
+        assert await world.left() == []
 
 
 @on_loop
