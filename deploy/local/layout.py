@@ -12,7 +12,8 @@ from deploy.local import servers
 from deploy.local.servers import HOST, Command
 
 SERVERS = ("kafka", "mongo", "redis")
-SERVICES = ("knowledge", "search", "synthesizer")
+SEARCH = "search"
+SERVICES = ("knowledge", SEARCH, "synthesizer")
 EVALUATOR = "evaluator"
 PORTS_PER_SERVICE = 2
 
@@ -37,15 +38,20 @@ class Group(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """What is asked for. ``workers`` evaluators per chip; ``environment`` is added to that of every process."""
+    """What is asked for. ``workers`` evaluators per chip; ``environment`` is added to that of every process.
+
+    ``searches`` processes of the search service: with two of them, one answers clients while the other restarts.
+    """
 
     chips: tuple[str, ...] = ("cpu-x86_64",)
     workers: int = 2
+    searches: int = 1
     environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def port_count(self) -> int:
-        return len(SERVERS) + PORTS_PER_SERVICE * (len(SERVICES) + self.workers * len(self.chips))
+        services = len(SERVICES) - 1 + self.searches + self.workers * len(self.chips)
+        return len(SERVERS) + PORTS_PER_SERVICE * services
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +93,8 @@ def _services(layout: Layout) -> Iterator[tuple[str, str, dict[str, str]]]:
     """Name, package and own environment of each."""
     for name in SERVICES:
         yield name, f"{name}_svc", {}
+    for number in range(2, layout.searches + 1):
+        yield f"{SEARCH}-{number}", f"{SEARCH}_svc", {}
     for chip in layout.chips:
         for number in range(1, layout.workers + 1):
             yield f"{EVALUATOR}-{chip}-{number}", f"{EVALUATOR}_svc", {"EVALUATOR_CHIP": chip}

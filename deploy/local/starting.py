@@ -30,8 +30,8 @@ FAILED = ("BACKOFF", "EXITED", "FATAL")
 
 def check(wanted: Layout) -> None:
     """Raises ``UserError`` when this machine cannot run it."""
-    if wanted.workers < 1 or not wanted.chips:
-        raise UserError("needs at least one chip and one worker", where="up")
+    if min(wanted.workers, wanted.searches) < 1 or not wanted.chips:
+        raise UserError("needs at least one chip, one worker and one process of every service", where="up")
     for chip in wanted.chips:
         for tool, how in chips.missing_tools(chips.load(chip)).items():
             raise ChipError(f"chip `{chip}` needs {tool}", hint=how)
@@ -85,7 +85,7 @@ def _write(folder: Path, wanted: Layout, processes: Sequence[Process]) -> State:
 
 
 def _state(wanted: Layout, processes: Sequence[Process], logs: Path, socket: Path) -> State:
-    search = next(process for process in processes if process.name == "search").environment
+    search = next(process for process in processes if process.name == layout.SEARCH).environment
     return State(
         server=search["GRPC_LISTEN"],
         chips=wanted.chips,

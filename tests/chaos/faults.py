@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from deploy.local.layout import EVALUATOR, SERVERS, SERVICES
+from deploy.local.layout import EVALUATOR, SEARCH, SERVERS, SERVICES
 
 CHIP = "simulated"
+SEARCHES = 2
+NAMES = (*SERVICES, *(f"{SEARCH}-{number}" for number in range(2, SEARCHES + 1)))
+"""Of the services that are no evaluators."""
 
 
 class Kind(StrEnum):
@@ -60,13 +63,13 @@ def _round(
     def worker() -> str:
         return evaluator(chance.randint(1, workers))
 
-    services = [(Kind.KILL, name) for name in (*SERVICES, worker())]
+    services = [(Kind.KILL, name) for name in (*NAMES, worker())]
     services += [(Kind.FREEZE, worker()), (Kind.HANG, "some evaluator")]
     servers = [(kind, name) for name in SERVERS for kind in (Kind.KILL, Kind.AWAY, Kind.SILENT)]
     servers.append((Kind.WIPE, "redis"))
     for group in (services, servers):
         chance.shuffle(group)
-    beside = [chance.choice((*SERVICES, worker())) if kind is Kind.AWAY else "" for kind, _ in (*services, *servers)]
+    beside = [chance.choice((*NAMES, worker())) if kind is Kind.AWAY else "" for kind, _ in (*services, *servers)]
     return tuple(
         Fault(kind=kind, victim=victim, after_s=chance.uniform(*pause_s), beside=other)
         for (kind, victim), other in zip((*services, *servers), beside, strict=True)

@@ -9,9 +9,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from cli.client import KernelEvolveClient
-from deploy.local.layout import SERVICES
 from shared.errors import KernelEvolveError
-from tests.chaos.faults import CHIP, evaluator
+from tests.chaos.faults import CHIP, NAMES, evaluator
 from tests.chaos.play import Tell, ended, submit, submitted
 from tests.chaos.system import System
 from tests.chaos.wishes import Wish
@@ -53,7 +52,7 @@ async def roll(system: System, workers: int, wishes: Sequence[Wish], *, within_s
     Raises:
         TimeoutError: some search did not end ``within_s`` of the last restart.
     """
-    names = (*SERVICES, *(evaluator(number) for number in range(1, workers + 1)))
+    names = (*NAMES, *(evaluator(number) for number in range(1, workers + 1)))
     calls, done, seconds = Calls(), asyncio.Event(), {}
     async with system.client() as client:
         ids = await submit(client, wishes)

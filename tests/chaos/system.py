@@ -13,7 +13,8 @@ from pathlib import Path
 
 from cli.client import KernelEvolveClient, open_client
 from deploy.local.cluster import Cluster
-from deploy.local.layout import Layout
+from deploy.local.layout import SEARCH, Layout
+from deploy.local.servers import HOST
 from deploy.local.state import State
 from evaluator_svc.simulated import HANGS
 from shared.errors import UserError
@@ -22,7 +23,7 @@ from shared.patience import patiently
 from shared.ports import open_ports
 from shared.rpc.settings import ClientSettings
 from shared.settings import PortSettings
-from tests.chaos.faults import CHIP, Fault, Kind
+from tests.chaos.faults import CHIP, SEARCHES, Fault, Kind
 from tests.integration.pool.workers import Asking
 
 CLAIM_TTL_S = 3.0
@@ -63,9 +64,15 @@ class System:
     def __init__(self, cluster: Cluster, state: State) -> None:
         self.cluster, self.state = cluster, state
 
+    @property
+    def servers(self) -> str:
+        """Every process of the search service, as gRPC names several addresses."""
+        ports = [member.ports["grpc"] for member in self.state.members if member.name.startswith(SEARCH)]
+        return "ipv4:" + ",".join(f"{HOST}:{port}" for port in ports)
+
     @asynccontextmanager
     async def client(self) -> AsyncIterator[KernelEvolveClient]:
-        async with open_client(ClientSettings(server=self.state.server)) as client:
+        async with open_client(ClientSettings(server=self.servers)) as client:
             yield client
 
     async def hurt(self, fault: Fault) -> None:
@@ -143,7 +150,7 @@ def system(workers: int, *, keep: Path | None = None, **environment: str) -> Ite
     """A cluster for the length of the block, in a folder of its own; nothing of it stays, but logs in ``keep``."""
     folder = Path(tempfile.mkdtemp(prefix="kernelevolve-chaos-"))
     cluster = Cluster(folder)
-    layout = Layout(chips=(CHIP,), workers=workers, environment={**ENVIRONMENT, **environment})
+    layout = Layout(chips=(CHIP,), workers=workers, searches=SEARCHES, environment={**ENVIRONMENT, **environment})
     try:
         yield System(cluster, cluster.up(layout))
     finally:

@@ -34,6 +34,13 @@ def test_every_chip_gets_its_workers_and_no_two_processes_share_a_port():
     assert len(used) == len(set(used)) == TWO_CHIPS.port_count
 
 
+def test_the_search_service_may_have_replicas_with_ports_of_their_own():
+    wanted = Layout(chips=("simulated",), workers=1, searches=3)
+    searches = [process for process in planned(wanted=wanted) if process.argv[-1] == "search_svc"]
+    assert [process.name for process in searches] == ["search", "search-2", "search-3"]
+    assert len({port for process in searches for port in process.ports.values()}) == 6
+
+
 def test_services_are_told_where_the_servers_and_knowledge_are():
     by_name = {process.name: process for process in planned()}
     told = by_name["synthesizer"].environment
