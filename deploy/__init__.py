@@ -1,1 +1,1 @@
-"""How services are put together: here in one process; in a cluster, each in its own."""
+"""How services are put together: in one process, as a local cluster, in containers."""

@@ -7,9 +7,11 @@ Where to look:
   ``limits`` when to stop and ``finale`` who wins; ``scoring`` says what a verdict is worth, ``requests`` writes out
   the questions to the workers.
 - What is kept: ``owner`` takes each fact through the journal, whose entries ``chain`` links; ``replay`` verifies,
-  rebuilds and forks it.
+  rebuilds and forks it, ``recompute`` makes it anew from facts, ``export`` writes it out. ``index`` lists searches.
 - What is shown: ``projection`` (a search at a glance), ``story`` (one candidate's history).
-- How it runs: ``service`` (composition, submit, cancel, fork), ``settings``, ``__main__``.
+- How it runs in one process of several: ``replica`` (composition), ``submissions`` (the way in), ``sweeper`` (asks
+  again), ``pools`` (what evaluators announced), ``grpc_api`` and ``news`` (who watches), ``operations*`` (dead letters).
+- How it runs embedded: ``service`` (composition, submit, cancel, fork).
 
-All but ``owner``, ``service`` and ``__main__`` are pure.
+What is pure says so in its first line.
 """
