@@ -10,7 +10,8 @@ Where to look:
   rebuilds and forks it, ``recompute`` makes it anew from facts, ``export`` writes it out. ``index`` lists searches.
 - What is shown: ``projection`` (a search at a glance), ``story`` (one candidate's history).
 - How it runs in one process of several: ``replica`` (composition), ``submissions`` (the way in), ``sweeper`` (asks
-  again), ``pools`` (what evaluators announced), ``grpc_api`` and ``news`` (who watches), ``operations*`` (dead letters).
+  again), ``pools`` (what evaluators announced), ``grpc_api`` and ``news`` (who watches), ``operations*`` (dead
+  letters).
 - How it runs embedded: ``service`` (composition, submit, cancel, fork).
 
 What is pure says so in its first line.
