@@ -16,7 +16,7 @@ NAME ?= *
 SEED ?= 1
 CLUSTER := $(BIN)/python -m deploy.local
 
-.PHONY: help setup protos lint test test-all chaos run replay bench golden clean up down status logs
+.PHONY: help setup protos lint test test-all chaos load run replay bench golden clean up down status logs
 
 help: ## list targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -51,6 +51,9 @@ test-all: $(STAMP) ## the slow ones too
 
 chaos: $(STAMP) ## searches while processes and servers are killed, against an undisturbed run (SEED); minutes
 	$(BIN)/python -m tests.chaos.run --seed $(SEED)
+
+load: $(STAMP) ## throughput, utilization and delays of a local cluster with a simulated chip; minutes
+	$(BIN)/python tests/bench/load.py
 
 run: $(STAMP) ## search for a faster kernel of OPERATOR on this machine's CPU
 	$(BIN)/kernelevolve optimize $(OPERATOR) --evaluations $(EVALUATIONS)
