@@ -101,6 +101,7 @@ class Slot:
             for task in (renewing, draining):
                 task.cancel()
         if answering.cancelled() and renewing.done():
+            renewing.result()  # raises what kept it from asking
             self._drop(claim)
         elif answering.cancelled():
             await self._give_back(claim)
@@ -130,7 +131,7 @@ class Slot:
                 self._drop(claim)
                 return busy_ns
             evaluation = await patiently(partial(self._memo.keep, request, evaluation), "remember a verdict")
-            await self._publish(self._fact(envelope, request, evaluation, claim))
+            evaluation = await self._tell(envelope, request, evaluation, claim)
             log.info("%s%s", evaluation.status.value, ", remembered" if evaluation.memoised else "")
         self._observer.answered(evaluation, busy_ns)
         return busy_ns
@@ -232,6 +233,18 @@ class Slot:
             lease=str(claim.token),
             traceparent=tracing.onward(envelope),
         )
+
+    async def _tell(
+        self, envelope: Envelope, request: EvaluationRequested, evaluation: Evaluation, claim: Claim
+    ) -> Evaluation:
+        """Publish the verdict, or that there is one which the bus refuses. Returns what was published."""
+        try:
+            await self._publish(self._fact(envelope, request, evaluation, claim))
+        except Poison as error:
+            log.warning("the verdict cannot be published: %s", error)
+            evaluation = _infrastructure(reason=f"its verdict cannot be published: {error}")
+            await self._publish(self._fact(envelope, request, evaluation, claim))
+        return evaluation
 
     async def _publish(self, answer: Envelope) -> None:
         topic, record = envelopes.topic_of(answer.event), wire.encode(answer)

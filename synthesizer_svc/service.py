@@ -1,7 +1,8 @@
 """synthesizer_svc: answers every expansion request with its candidates.
 
 Crash model: what was written for an expansion is stored under its id *before* anything is published, and event ids
-derive from the request. A request delivered again publishes the same events again, and consumers dedupe by id.
+derive from the request. A request delivered again publishes the same events again, and consumers dedupe by id. Of
+several replicas that wrote for one expansion the first one's answers stand, and all of them give those.
 """
 
 from __future__ import annotations
@@ -60,9 +61,10 @@ class Synthesizer:
     async def _write(self, cause: Envelope, request: ExpansionRequested) -> tuple[Envelope, ...]:
         facts = await self._expander.expand(request)
         answers = tuple(self._wrap(cause, fact) for fact in facts)
-        await self._documents.put(
-            ANSWERED, request.expansion_id, {"envelopes": [wire.to_json(answer) for answer in answers]}
-        )
+        written = {"envelopes": [wire.to_json(answer) for answer in answers]}
+        standing = await self._documents.create(ANSWERED, request.expansion_id, written)
+        if standing is not None and standing != written:
+            return _envelopes(standing)
         for fact in facts:
             exported.answered(fact)
         return answers

@@ -15,8 +15,8 @@ from shared.bus import Record
 from shared.cache import Work
 from shared.cache.memory_queues import MemoryWorkQueues
 from shared.clock import SECOND_NS, ManualClock, SystemClock
-from shared.errors import Unavailable
-from shared.events import CapacityAnnounced, Evaluation, Status
+from shared.errors import Fatal, Poison, Unavailable
+from shared.events import CapacityAnnounced, Evaluation, EvaluationCompleted, Status
 from shared.ports import Ports
 from shared.runtime import first_of
 from tests.aio import on_loop, until
@@ -334,6 +334,51 @@ async def test_poison_goes_to_the_dead_letters_and_stops_nothing() -> None:
         letters = [each async for each in made.ports.bus.history(topics.dead_letters(TOPIC))]
     assert len(letters) == 2
     assert b"abacus" in letters[1].record.headers["dlq_error"]
+
+
+@on_loop
+async def test_a_verdict_that_no_bus_takes_is_answered_all_the_same_and_stops_nothing() -> None:
+    class Bus:
+        """Takes no verdict with evidence from an evaluator."""
+
+        def __init__(self, inner: Any) -> None:
+            self.inner = inner
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.inner, name)
+
+        async def publish(self, topic: str, record: Record) -> None:
+            event = wire.decode(record).event
+            if isinstance(event, EvaluationCompleted) and event.evaluation.status is Status.WRONG_RESULT:
+                raise Poison("a record of 2 MB")
+            await self.inner.publish(topic, record)
+
+    async with pool() as made, made.worker(ports=replace(made.ports, bus=Bus(made.ports.bus))) as running:  # type: ignore[arg-type]
+        for _ in range(2):  # the second is remembered
+            await made.publish(request("a"))
+            (answer,) = await made.answers(1)
+            assert verdict(answer).status is Status.INFRASTRUCTURE
+            assert "2 MB" in evidence(verdict(answer))["reason"]
+            while running.worker.lag() != 0:
+                await asyncio.sleep(0.01)
+
+
+@on_loop
+async def test_a_failure_to_renew_that_no_waiting_mends_ends_the_worker() -> None:
+    held = Held()
+    async with pool() as made:
+        cache = Cache()
+
+        async def refused(*_: Any) -> bool:
+            raise Fatal("the cache refuses us")
+
+        async with made.worker(held, ports=over(made.ports, cache), claim_ttl_s=0.03) as running:
+            running.failure_expected = True
+            await made.publish(request("a"))
+            await until(lambda: len(running.puppet.begun) == 1)
+            cache.queues.server.renew = refused  # type: ignore[method-assign]
+            await asyncio.wait({running.task})
+        assert "refuses us" in str(first_of(running.task.exception()))  # type: ignore[arg-type]
 
 
 @on_loop

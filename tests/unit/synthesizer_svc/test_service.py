@@ -157,6 +157,23 @@ def test_a_new_process_that_takes_over_publishes_the_same_bytes():
     asyncio.run(scenario())
 
 
+def test_two_processes_that_write_for_one_expansion_at_once_publish_the_answers_of_one():
+    async def scenario():
+        async with desk() as at:
+            request = await at.request()
+            first = await at.deliver(request)
+            store, get = at.ports.store, at.ports.store.documents.get
+
+            async def had_looked_before(collection, key):
+                store.documents.get = get
+
+            store.documents.get = had_looked_before
+            other = Desk(at.ports, Settings(), TextLowering(refuses=("twice",)), NoKnowledge())
+            assert await other.deliver(request) == first
+
+    asyncio.run(scenario())
+
+
 def test_an_operator_is_lowered_once_for_all_expansions():
     async def scenario():
         async with desk() as at:
