@@ -16,7 +16,7 @@ NAME ?= *
 SEED ?= 1
 CLUSTER := $(BIN)/python -m deploy.local
 
-.PHONY: help setup protos lint test test-all chaos load run replay bench golden clean up down status logs
+.PHONY: help setup protos lint test test-all chaos load run replay bench clean up down status logs
 
 help: ## list targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
