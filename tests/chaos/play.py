@@ -60,9 +60,16 @@ class Run:
 
 
 async def play(
-    system: System, wishes: Sequence[Wish], faults: Sequence[Fault], *, within_s: float, tell: Tell = lambda _: None
+    system: System,
+    wishes: Sequence[Wish],
+    faults: Sequence[Fault],
+    *,
+    within_s: float,
+    tell: Tell = lambda _: None,
+    settled: bool = True,
 ) -> Run:
-    """Run ``wishes`` while ``faults`` happen.
+    """Run ``wishes`` while ``faults`` happen, each once the cluster has recovered from the one before, or, not
+    ``settled``, once its victim answers again.
 
     Raises:
         TimeoutError: some search did not end ``within_s`` of the last fault.
@@ -71,7 +78,7 @@ async def play(
     async with system.client() as client:
         async with asyncio.TaskGroup() as group:
             submitting = group.create_task(submit(client, wishes))
-            hurting = group.create_task(_hurt_all(system, client, faults, began_s, tell))
+            hurting = group.create_task(_hurt_all(system, client, faults, began_s, tell, settled))
         ids, injuries = submitting.result(), hurting.result()
         await ended(client, ids, within_s, tell)
         seconds = time.monotonic() - began_s
@@ -115,27 +122,30 @@ async def _check_again(client: KernelEvolveClient, wishes: Sequence[Wish], ids: 
 
 
 async def _hurt_all(
-    system: System, client: KernelEvolveClient, faults: Sequence[Fault], began_s: float, tell: Tell
+    system: System, client: KernelEvolveClient, faults: Sequence[Fault], began_s: float, tell: Tell, settled: bool
 ) -> list[Injury]:
     """One after the other, but for kernels that hang a worker: that takes long, and happens beside everything else."""
     injuries = []
     async with asyncio.TaskGroup() as group:
         for fault in faults:
             await asyncio.sleep(fault.after_s)
-            hurting = group.create_task(_hurt(system, client, fault, began_s, tell))
+            hurting = group.create_task(_hurt(system, client, fault, began_s, tell, settled))
             injuries.append(hurting)
             if fault.kind is not Kind.HANG:
                 await asyncio.wait({hurting})
     return [injury.result() for injury in injuries]
 
 
-async def _hurt(system: System, client: KernelEvolveClient, fault: Fault, began_s: float, tell: Tell) -> Injury:
+async def _hurt(
+    system: System, client: KernelEvolveClient, fault: Fault, began_s: float, tell: Tell, settled: bool
+) -> Injury:
     at_s = time.monotonic()
     unfinished = await _unfinished(client)
     tell(f"{at_s - began_s:6.1f} s  {fault.kind} {fault.victim} {fault.beside}")
     await system.hurt(fault)
     ready_s = time.monotonic() - at_s
-    await _news(client)
+    if settled:
+        await _news(client)
     recovered_s = time.monotonic() - at_s
     tell(f"          {fault.victim}: ready after {ready_s:.1f} s, going on after {recovered_s:.1f} s")
     return Injury(

@@ -42,8 +42,13 @@ class Rolled:
 
     seconds: dict[str, float]
     calls: Calls
+    watches: int
     missed: tuple[str, ...]
     """What watches did not show once and in order."""
+
+    @property
+    def problems(self) -> list[str]:
+        return [*self.calls.failed, *self.missed]
 
 
 async def roll(system: System, workers: int, wishes: Sequence[Wish], *, within_s: float, tell: Tell) -> Rolled:
@@ -69,7 +74,7 @@ async def roll(system: System, workers: int, wishes: Sequence[Wish], *, within_s
             done.set()
             await calling
     missed = [f"search {each}: {task.result()}" for each, task in zip(ids, watching, strict=True) if task.result()]
-    return Rolled(seconds=seconds, calls=calls, missed=tuple(missed))
+    return Rolled(seconds=seconds, calls=calls, watches=len(ids), missed=tuple(missed))
 
 
 async def _watched(client: KernelEvolveClient, search_id: str) -> str:

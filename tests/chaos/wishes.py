@@ -8,7 +8,7 @@ from pathlib import Path
 from shared.events import Budget
 
 OPERATORS = Path(__file__).parents[2] / "examples" / "operators"
-NAMES = ("softmax", "layer_norm", "gelu_bias_residual", "rms_norm")
+NAMES = ("softmax", "rms_norm")
 POLICIES = ("greedy", "beam", "mcts", "evolve", "uniform")
 
 
