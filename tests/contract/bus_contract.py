@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 
@@ -32,6 +33,16 @@ async def drained(subscription: Subscription, patience_s: float = 0) -> list[Del
 
 def values(deliveries: list[Delivery]) -> list[bytes]:
     return [delivery.record.value for delivery in deliveries]
+
+
+@asynccontextmanager
+async def together(*members: Subscription) -> AsyncIterator[None]:
+    """All joined at once: a cluster forms a group once for those, and anew for everyone who comes later."""
+    async with AsyncExitStack() as stack:
+        async with asyncio.TaskGroup() as joining:
+            for member in members:
+                joining.create_task(stack.enter_async_context(member))
+        yield
 
 
 class BusContract(ABC):
@@ -145,11 +156,13 @@ class BusContract(ABC):
 
     @on_loop
     async def test_groups_do_not_disturb_each_other(self) -> None:
-        async with self.make() as bus, bus.subscribe(TOPIC, "a") as a, bus.subscribe(TOPIC, "b") as b:
-            await bus.publish(TOPIC, a_record())
-            (delivery,) = await self.drained(a)
-            await a.commit(delivery)
-            assert len(await self.drained(b)) == 1
+        async with self.make() as bus:
+            a, b = bus.subscribe(TOPIC, "a"), bus.subscribe(TOPIC, "b")
+            async with together(a, b):
+                await bus.publish(TOPIC, a_record())
+                (delivery,) = await self.drained(a)
+                await a.commit(delivery)
+                assert len(await self.drained(b)) == 1
 
     @on_loop
     async def test_a_group_that_subscribes_late_sees_what_came_before(self) -> None:
@@ -166,11 +179,13 @@ class BusContract(ABC):
 
     @on_loop
     async def test_members_of_a_group_share_the_partitions(self) -> None:
-        async with self.make() as bus, bus.subscribe(TOPIC, "g") as one, bus.subscribe(TOPIC, "g") as two:
-            await self.settled(one, two)
-            for number in range(60):
-                await bus.publish(TOPIC, a_record(f"k{number}"))
-            first, second = await self.drained(one), await self.drained(two)
+        async with self.make() as bus:
+            one, two = bus.subscribe(TOPIC, "g"), bus.subscribe(TOPIC, "g")
+            async with together(one, two):
+                await self.settled(one, two)
+                for number in range(60):
+                    await bus.publish(TOPIC, a_record(f"k{number}"))
+                first, second = await self.drained(one), await self.drained(two)
         assert len(first) + len(second) == 60
         assert first
         assert second
@@ -178,8 +193,10 @@ class BusContract(ABC):
 
     @on_loop
     async def test_what_a_member_leaves_uncommitted_goes_to_the_others(self) -> None:
-        async with self.make() as bus, bus.subscribe(TOPIC, "g") as stays:
-            async with bus.subscribe(TOPIC, "g") as leaves:
+        async with self.make() as bus, AsyncExitStack() as to_the_end:
+            stays, leaves = bus.subscribe(TOPIC, "g"), bus.subscribe(TOPIC, "g")
+            async with AsyncExitStack() as for_now:
+                await asyncio.gather(to_the_end.enter_async_context(stays), for_now.enter_async_context(leaves))
                 await self.settled(stays, leaves)
                 for number in range(60):
                     await bus.publish(TOPIC, a_record(f"k{number}"))

@@ -33,7 +33,7 @@ from shared.errors import Poison, Unavailable
 from shared.patience import patiently
 from tests import servers
 from tests.aio import on_loop
-from tests.contract.bus_contract import TOPIC, BusContract, a_record, drained, values
+from tests.contract.bus_contract import TOPIC, BusContract, a_record, drained, together, values
 
 # Tansu takes a second to form a group. A session shorter than that makes it forget a member that left at once, which
 # suits a test of one member after the other; members beside each other need a session that outlasts a rebalance.
@@ -299,17 +299,19 @@ class TestMembers:
             for number in range(25):
                 await bus.publish(TOPIC, a_record(f"k{number % 5}", f"{publisher}-{number}".encode()))
 
-        async with a_bus(broker, **SHARED) as bus, bus.subscribe(TOPIC, "g") as one, bus.subscribe(TOPIC, "g") as two:
-            publishing = asyncio.gather(*(publish(bus, publisher) for publisher in range(20)))
-            got: Counter[bytes] = Counter()
-            while set(got) != sent:
-                for member in (one, two):
-                    while (delivery := await member.poll(0.05)) is not None:
-                        got[delivery.record.value] += 1
-                        await member.commit(delivery)
-            await publishing
-            assert one.gaps == two.gaps == 0
-            assert one.lag() + two.lag() == 0
+        async with a_bus(broker, **SHARED) as bus:
+            one, two = bus.subscribe(TOPIC, "g"), bus.subscribe(TOPIC, "g")
+            async with together(one, two):
+                publishing = asyncio.gather(*(publish(bus, publisher) for publisher in range(20)))
+                got: Counter[bytes] = Counter()
+                while set(got) != sent:
+                    for member in (one, two):
+                        while (delivery := await member.poll(0.05)) is not None:
+                            got[delivery.record.value] += 1
+                            await member.commit(delivery)
+                await publishing
+                assert one.gaps == two.gaps == 0
+                assert one.lag() + two.lag() == 0
 
     @on_loop
     async def test_what_a_killed_member_had_not_committed_is_taken_over(self, broker: servers.Server) -> None:
