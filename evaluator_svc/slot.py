@@ -18,7 +18,7 @@ from evaluator_svc.observer import Happening, Observer
 from evaluator_svc.pausing import pause
 from evaluator_svc.settings import PoolLimits
 from evaluator_svc.stages import Stopwatch
-from shared import envelopes, logs, tracing, wire
+from shared import endings, envelopes, logs, tracing, wire
 from shared.bus import Record
 from shared.cache import Claim
 from shared.errors import Fatal, Poison, Retryable, Unavailable
@@ -43,6 +43,7 @@ class Slot:
         self, *, ports: Ports, evaluator: Evaluates, chip: str, worker: str, limits: PoolLimits, observer: Observer
     ) -> None:
         self._bus, self._queues, self._clock = ports.bus, ports.cache.queues, ports.clock
+        self._cache = ports.cache.cache
         self._evaluator, self._memo = evaluator, Memo(ports.store.documents)
         self._chip, self._worker, self._limits, self._observer = chip, worker, limits, observer
         self.busy = False
@@ -152,6 +153,8 @@ class Slot:
         remembered = await patiently(partial(self._memo.recall, request), "recall a verdict")
         if remembered is not None:
             return remembered
+        if await endings.is_noted(self._cache, request.search_id):
+            return Evaluation(status=Status.CANCELLED, evidence=(Entry(name="reason", value="the search has ended"),))
         if claim.deliveries > 1:
             self._observer.happened(Happening.REDELIVERED)
         if claim.deliveries > self._limits.deliveries_max:

@@ -20,7 +20,7 @@ from search_svc.service import GROUP, NAME
 from search_svc.settings import Settings
 from search_svc.submissions import Submissions
 from search_svc.sweeper import Sweeper
-from shared import topics
+from shared import endings, topics
 from shared.errors import Stranded
 from shared.events import Envelope
 from shared.ports import Ports
@@ -60,6 +60,7 @@ def assemble(ports: Ports, settings: Settings) -> Replica:
         await index.note(held)
         if held.tree is not None and held.tree.finished:
             await submissions.ended(held.search_id)
+            await endings.note(ports.cache.cache, held.search_id)
 
     owner = Owner(ports, settings, changed)
     name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"

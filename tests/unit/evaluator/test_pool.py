@@ -10,9 +10,10 @@ import pytest
 
 from evaluator_svc.observer import Happening
 from evaluator_svc.slot import Stuck
-from shared import topics, wire
+from shared import endings, topics, wire
 from shared.bus import Record
 from shared.cache import Work
+from shared.cache.memory import MemoryCache
 from shared.cache.memory_queues import MemoryWorkQueues
 from shared.clock import SECOND_NS, ManualClock, SystemClock
 from shared.errors import Fatal, Poison, Unavailable
@@ -58,10 +59,11 @@ class Queues:
 
 
 class Cache:
-    """A cache back end of nothing but work queues."""
+    """A cache back end whose work queues can go away."""
 
     def __init__(self) -> None:
         self.queues = Queues()
+        self.cache = MemoryCache(SystemClock())
 
 
 def over(ports: Ports, cache: Cache) -> Ports:
@@ -93,6 +95,21 @@ async def test_a_request_asked_again_later_is_answered_from_memory_under_the_sam
         (second,) = await made.answers(1)
     assert first.id == second.id
     assert (verdict(first).memoised, verdict(second).memoised) == (False, True)
+    assert running.puppet.begun == ["a"]
+
+
+@on_loop
+async def test_nothing_is_evaluated_for_a_search_that_has_ended_unless_it_was_before() -> None:
+    async with pool() as made, made.worker() as running:
+        await made.publish(request("a"))
+        await made.answers(1)
+        while running.worker.lag() != 0:
+            await asyncio.sleep(0.01)
+        await endings.note(made.ports.cache.cache, request("a").search_id)
+        await made.publish(request("a"), request("b"))
+        found = {answer.event.evaluation_id: verdict(answer) for answer in await made.answers(2)}
+    assert found["a"].memoised
+    assert found["b"].status is Status.CANCELLED
     assert running.puppet.begun == ["a"]
 
 
