@@ -24,6 +24,10 @@ async def patiently(call: Callable[[], Awaitable[T]], what: str) -> T:
 
     ``what`` names the attempt in the log, e.g. "publish to search.facts.v1".
     """
+    try:
+        return await call()  # as nearly always: what follows costs more than many a call
+    except Unavailable as error:
+        failures = [error]
 
     def note(state: RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome else None
@@ -37,6 +41,8 @@ async def patiently(call: Callable[[], Awaitable[T]], what: str) -> T:
     )
 
     async def once() -> T:
+        if failures:
+            raise failures.pop()
         return await call()
 
     return await retrying(once)

@@ -122,6 +122,7 @@ def build(
                 group=NAME,
                 handler=synthesizer.handle,
                 members=settings.limits.members,
+                in_flight=settings.limits.in_flight,
             ),
         ),
         servicers=(Servicer(name=SERVICER, add=lambda server: _serve(generator, server)),),

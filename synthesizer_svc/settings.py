@@ -49,11 +49,15 @@ class Limits:
     """Captured operators kept in memory."""
     capture_s: float = 120.0
     """For capturing one operator."""
-    members: int = 2
-    """Expansions written at the same time."""
+    members: int = 1
+    """Members of the consumer group in this process."""
+    in_flight: int = 16
+    """Expansions in hand per member: partitions are handled side by side, so that none waits for a slow model or the
+    capture of another operator."""
 
     def __post_init__(self) -> None:
-        if min(self.renders_max, self.operators_max, self.members, self.documents_max + 1) < 1 or self.capture_s <= 0:
+        counts = (self.renders_max, self.operators_max, self.members, self.in_flight, self.documents_max + 1)
+        if min(counts) < 1 or self.capture_s <= 0:
             raise ValueError("limits must be positive")
 
 

@@ -19,7 +19,7 @@ PORTS_PER_SERVICE = 2
 
 TUNED = {
     # Tansu holds back an answer to a fetch for up to half the wait, and a member that joins for about half the session.
-    "KAFKA_FETCH_MAX_WAIT_MS": "50",
+    "KAFKA_FETCH_MAX_WAIT_MS": "30",
     "KAFKA_SESSION_TIMEOUT_MS": "3000",
     "KAFKA_HEARTBEAT_INTERVAL_MS": "500",
     # Every `up` begins with an empty broker: unfinished searches should not stand still for long.
