@@ -66,10 +66,10 @@ class Choices:
 @click.command()
 @click.option("--seed", "seeds", type=int, multiple=True, default=(1,), show_default=True, help="May be repeated.")
 @click.option("--searches", type=int, default=20, show_default=True)
-@click.option("--evaluations", type=int, default=24, show_default=True, help="Budget of each search.")
+@click.option("--evaluations", type=int, default=32, show_default=True, help="Budget of each search.")
 @click.option("--rounds", type=int, default=1, show_default=True, help="How often every fault happens.")
 @click.option("--workers", type=int, default=3, show_default=True, help="Evaluators, of two slots each.")
-@click.option("--median", "median_s", type=float, default=1.0, show_default=True, help="Seconds per evaluation.")
+@click.option("--median", "median_s", type=float, default=1.5, show_default=True, help="Seconds per evaluation.")
 @click.option("--kind", "kinds", type=click.Choice(list(KINDS)), multiple=True, help="Only these faults.")
 @click.option(
     "--within", "within_s", type=float, default=600.0, show_default=True, help="Seconds after the last fault."
