@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from search_svc.policies import REGISTRY
 from search_svc.service import BASELINES
 from shared.errors import UserError
 from shared.events import PPM, Budget, Entry
+from shared.shapes import INT64_MAX, INT64_MIN
 
 NS_PER_S = 1_000_000_000
 
@@ -72,23 +74,40 @@ def gather(
     """The options as given.
 
     Raises:
-        UserError: a policy parameter without an equals sign.
+        UserError: a policy parameter without an equals sign, or a number that no search can hold.
     """
     return Options(
         chip=chip,
         policy=policy,
         parameters=entries(parameters),
         budget=Budget(
-            evaluations=evaluations,
-            wall_ns=round(seconds * NS_PER_S),
-            stall=stall,
-            target_speedup_ppm=round(target_speedup * PPM),
-            sol_fraction_ppm=round(sol_fraction * PPM),
+            evaluations=whole("--evaluations", evaluations),
+            wall_ns=whole("--seconds", seconds, NS_PER_S),
+            stall=whole("--stall", stall),
+            target_speedup_ppm=whole("--target-speedup", target_speedup, PPM),
+            sol_fraction_ppm=whole("--sol-fraction", sol_fraction, PPM),
         ),
-        seed=seed,
-        threads=threads,
+        seed=whole("--seed", seed),
+        threads=whole("--threads", threads),
         baseline=baseline,
     )
+
+
+def whole(option: str, value: float, unit: int = 1) -> int:
+    """``value`` in ``unit``-ths, as events carry it.
+
+    Raises:
+        UserError: no number, or one of more than 64 bits.
+    """
+    if isinstance(value, int):
+        number = value * unit
+    elif math.isfinite(value):
+        number = round(value * unit)
+    else:
+        raise UserError(f"is {value}", where=option)
+    if not INT64_MIN <= number <= INT64_MAX:
+        raise UserError(f"{value} is out of range", where=option)
+    return number
 
 
 def entries(values: tuple[str, ...]) -> tuple[Entry, ...]:

@@ -131,9 +131,13 @@ class Intake:
             self._refuse(f"{type(request).__name__} on {self._topic}")
         if request.chip != self._chip:
             self._refuse(f"a request for chip `{request.chip}` on the queue of `{self._chip}`")
-        self._refused_in_a_row = 0
         body = wire.pack(replace(envelope, time_ns=published_ns))
-        return Work(id=request.evaluation_id, flow=request.search_id, body=body, priority=request.priority)
+        try:
+            work = Work(id=request.evaluation_id, flow=request.search_id, body=body, priority=request.priority)
+        except ValueError as error:
+            self._refuse(str(error))
+        self._refused_in_a_row = 0
+        return work
 
     def _refuse(self, why: str) -> NoReturn:
         self._refused_in_a_row += 1

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from search_svc import policies
 from search_svc.decide import LOGIC_VERSIONS
+from shared.cache import PRIORITIES
 from shared.errors import UserError
 from shared.events import SearchStarted
+
+MOST = {
+    "evaluations": 1_000_000,
+    "threads": 1024,
+    "candidates per expansion": 64,
+    "expansions in flight": 256,
+}
+"""A tree is held in memory, an expansion is one answer: what is beyond these would take the services along."""
 
 BASELINES = ("best", "eager", "compiled")
 """What a score may divide by."""
@@ -28,6 +37,11 @@ def check(search: SearchStarted) -> None:
     for what, value in whole.items():
         if value < 1:
             raise UserError(f"{what} must be at least 1, not {value}", where="search")
+        if value > MOST[what]:
+            raise UserError(f"{what} must be at most {MOST[what]}, not {value}", where="search")
+    if search.priority not in PRIORITIES:
+        low, high = PRIORITIES[0], PRIORITIES[-1]
+        raise UserError(f"priority must be {low} to {high}, not {search.priority}", where="search")
     budget = search.budget
     if min(budget.wall_ns, budget.stall, budget.target_speedup_ppm, budget.sol_fraction_ppm) < 0:
         raise UserError("a limit is negative", where="search", hint="0 means no limit")

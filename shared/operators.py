@@ -59,6 +59,8 @@ def parse(source: str, *, name: str, where: str = "") -> OperatorSpec:
         raise OperatorError(f"syntax error: {error.msg}", where=f"{where}:{error.lineno}") from error
     except ValueError as error:
         raise OperatorError(f"is not Python: {error}", where=where) from error
+    except (MemoryError, RecursionError) as error:  # the parser's own ways of saying so
+        raise OperatorError("is nested too deeply", where=where) from error
     for symbol, kind in REQUIRED.items():
         if not any(isinstance(node, kind) and node.name == symbol for node in tree.body):
             what = "class" if kind is ast.ClassDef else "function"

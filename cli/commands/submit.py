@@ -14,6 +14,7 @@ from cli.announce import announce
 from cli.options import Options
 from cli.server import of_a_server, talk
 from shared import operators
+from shared.cache import PRIORITIES
 from shared.errors import KernelEvolveError, UserError
 
 if TYPE_CHECKING:
@@ -22,7 +23,13 @@ if TYPE_CHECKING:
 
 @click.command("submit")
 @options.of_a_search
-@click.option("--priority", default=0, show_default=True, help="Higher is measured first; equals share the pool.")
+@click.option(
+    "--priority",
+    default=0,
+    show_default=True,
+    type=click.IntRange(PRIORITIES[0], PRIORITIES[-1]),
+    help="Higher is measured first; equals share the pool.",
+)
 @click.option("--request-id", default="", help="Name of the wish: submitting it again is the same search.")
 @click.option("--watch", is_flag=True, help="Follow the search to its end.")
 @click.option("--out", type=click.Path(path_type=Path), help="With --watch: write log, report and kernel there.")

@@ -34,14 +34,25 @@ class Leases(Protocol):
         ...
 
 
+PRIORITIES = range(-(2**31), 2**31)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """One piece of work of a queue. ``flow`` is whom it is for (a search): flows of equal priority get equal shares."""
+    """One piece of work of a queue. ``flow`` is whom it is for (a search): flows of equal priority get equal shares.
+
+    Raises:
+        ValueError: a priority of more than 32 bits.
+    """
 
     id: str
     flow: str
     body: bytes
     priority: int = 0
+
+    def __post_init__(self) -> None:
+        if self.priority not in PRIORITIES:
+            raise ValueError(f"a priority of {self.priority}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

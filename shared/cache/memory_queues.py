@@ -24,7 +24,6 @@ FIRST_ESTIMATE_US = SECOND_US
 """What a claim is charged before anything has finished."""
 SMOOTHING = 8
 """The mean cost follows a new one by 1/8."""
-PRIORITIES = range(-(2**31), 2**31)
 
 
 @dataclass
@@ -191,9 +190,6 @@ class MemoryWorkQueues:
         self._queues: dict[str, _Queue] = {}
 
     async def add(self, queue: str, work: Work) -> bool:
-        """Raises ``ValueError`` for a priority of more than 32 bits."""
-        if work.priority not in PRIORITIES:
-            raise ValueError(f"a priority of {work.priority}")
         state, _ = self._current(queue)
         if work.id in state.items:
             return False

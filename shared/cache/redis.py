@@ -22,7 +22,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from shared.cache import Claim, Depth, Work, WorkState
-from shared.cache.memory_queues import MICROSECOND_NS, PRIORITIES, SECOND_US, microseconds
+from shared.cache.memory_queues import MICROSECOND_NS, SECOND_US, microseconds
 from shared.errors import Fatal, KernelEvolveError, Unavailable, UserError
 
 T = TypeVar("T")
@@ -206,9 +206,6 @@ class RedisWorkQueues:
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def add(self, queue: str, work: Work) -> bool:
-        """Raises ``ValueError`` for a priority of more than 32 bits."""
-        if work.priority not in PRIORITIES:
-            raise ValueError(f"a priority of {work.priority}")
         return bool(await self._script("add", queue, work.id, work.flow, work.priority, work.body))
 
     async def claim(self, queue: str, worker: str, ttl_s: float, wait_s: float) -> Claim | None:

@@ -90,6 +90,9 @@ async def test_a_request_without_an_id_is_a_search_of_its_own_each_time():
         ({"evaluations": 0}, UserError, "evaluations must be at least 1"),
         ({"baseline": "worst"}, UserError, "unknown baseline"),
         ({"threads": -1}, UserError, "threads must be at least 1"),
+        ({"candidates_per_expansion": 2**40}, UserError, "candidates per expansion must be at most 64"),
+        ({"evaluations": 2**62}, UserError, "evaluations must be at most 1000000"),
+        ({"priority": 2**40}, UserError, "priority must be -2147483648 to 2147483647"),
     ],
 )
 @on_loop

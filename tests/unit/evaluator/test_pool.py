@@ -344,13 +344,16 @@ async def test_poison_goes_to_the_dead_letters_and_stops_nothing() -> None:
         await made.ports.bus.publish(TOPIC, Record(key="same", value=b"garbage", headers=good.headers))
         other = replace(request("other", candidate="same"), chip="abacus")
         await made.ports.bus.publish(TOPIC, wire.encode(enveloped(other)))
+        pressing = request("pressing", candidate="same", priority=2**40)
+        await made.ports.bus.publish(TOPIC, wire.encode(enveloped(pressing)))
         await made.ports.bus.publish(TOPIC, good)
         await made.answers(1)
         while running.worker.lag() != 0:
             await asyncio.sleep(0.01)
         letters = [each async for each in made.ports.bus.history(topics.dead_letters(TOPIC))]
-    assert len(letters) == 2
+    assert len(letters) == 3
     assert b"abacus" in letters[1].record.headers["dlq_error"]
+    assert b"priority" in letters[2].record.headers["dlq_error"]
 
 
 @on_loop
