@@ -53,7 +53,6 @@ def test_an_operator_that_cannot_be_searched_is_refused(name, home, tmp_path):
         (["optimize", OPERATOR, "--threads", "4096"], "threads"),
         (["optimize", OPERATOR, "--evaluations", "9" * 20], "--evaluations: 99999999999999999999 is out of range"),
         (["optimize", OPERATOR, "--seconds", "nan"], "--seconds: is nan"),
-        (["submit", OPERATOR, "--priority", str(2**31)], "--priority"),
         (["optimize", OPERATOR, "--out", "/proc/nowhere"], "cannot write"),
         (["optimize", OPERATOR, "--policy-parameter", "width"], "NAME=VALUE"),
         (["evaluate", OPERATOR, "missing.cpp"], "no such file"),
