@@ -15,7 +15,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary
 
 from search_svc import chain, exported, replay
@@ -162,13 +162,15 @@ class Owner:
         tree, commands = self._decide(held.tree, envelope)
         packed = tuple(wire.pack(command) for command in commands)
         entry = chain.link(held.digest, held.length, envelope.id, wire.pack(envelope), packed)
+        entry = replace(entry, sent=not commands)  # nothing to send is sent: it saves a write
         with exported.appending(self._clock):
             await self._journal.append(held.search_id, entry)
         exported.recorded(envelope, commands)
         held.tree, held.digest = tree, entry.digest
         held.length += 1
         held.seen[envelope.id] = None
-        held.unsent[entry.seq] = commands
+        if commands:
+            held.unsent[entry.seq] = commands
 
     def _decide(self, tree: Tree | None, envelope: Envelope) -> tuple[Tree, tuple[Envelope, ...]]:
         try:
