@@ -65,6 +65,10 @@ MISTAKES: dict[grpc.StatusCode, type[UserError]] = {
 UNKNOWN_EFFECT = (Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED, Code.CANCELLED, Code.ABORTED)
 """Codes of a call of which nothing is known but that it did not return."""
 
+TEXT_BYTES_MAX = 400
+"""Of a message and of each of its details. Together they travel as headers, of which peers take 8 KiB."""
+CUT = "…"
+
 TOO_LARGE = "message larger than"
 """In gRPC's own text for a message over the limit, whose code a flood of calls has too."""
 
@@ -114,13 +118,27 @@ def _status(code: grpc.StatusCode, message: str, reason: str, error: Exception |
     info = error_details_pb2.ErrorInfo(reason=reason, domain=DOMAIN)
     details: list[Any] = [info]
     if isinstance(error, UserError):
-        info.metadata.update({"what": error.what, "where": error.where, "hint": error.hint})
+        info.metadata.update(
+            {"what": one_line(error.what), "where": one_line(error.where), "hint": one_line(error.hint)}
+        )
         if code is Code.INVALID_ARGUMENT:
-            violation = error_details_pb2.BadRequest.FieldViolation(field=error.where, description=error.what)
+            violation = error_details_pb2.BadRequest.FieldViolation(
+                field=one_line(error.where), description=one_line(error.what)
+            )
             details.append(error_details_pb2.BadRequest(field_violations=[violation]))
     if code is Code.UNAVAILABLE:
         details.append(error_details_pb2.RetryInfo(retry_delay=duration_pb2.Duration(seconds=RETRY_AFTER_S)))
-    return status_pb2.Status(code=code.value[0], message=message, details=[_packed(detail) for detail in details])
+    packed = [_packed(detail) for detail in details]
+    return status_pb2.Status(code=code.value[0], message=one_line(message), details=packed)
+
+
+def one_line(text: str) -> str:
+    """``text``, which may quote what a caller sent, as one short line of printable characters."""
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:TEXT_BYTES_MAX])
+    told = shown.encode(errors="backslashreplace")
+    if len(told) <= TEXT_BYTES_MAX and len(text) <= TEXT_BYTES_MAX:
+        return told.decode()
+    return told[: TEXT_BYTES_MAX - len(CUT.encode())].decode(errors="ignore") + CUT
 
 
 def _packed(message: Any) -> any_pb2.Any:
