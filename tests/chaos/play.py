@@ -7,8 +7,10 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from cli.client import KernelEvolveClient
 from shared import kelog
@@ -16,7 +18,7 @@ from shared.patience import patiently
 from shared.store import JournalEntry
 from tests.chaos.audit import Audit, audit
 from tests.chaos.faults import CHIP, Fault, Kind
-from tests.chaos.system import FENCED, System
+from tests.chaos.system import FENCED
 from tests.chaos.wishes import Wish
 
 Tell = Callable[[str], None]
@@ -25,6 +27,21 @@ LOOK_S = 0.3
 SUBMIT_EVERY_S = 0.5
 PROGRESS_S = 90.0
 """A cluster that journals nothing for this long after a fault has not recovered."""
+
+
+class Served(Protocol):
+    """A system that serves searches, and can be hurt."""
+
+    def client(self) -> AbstractAsyncContextManager[KernelEvolveClient]: ...
+
+    async def hurt(self, fault: Fault) -> None:
+        """Returns once the victim answers again."""
+
+    def log_lines(self, words: str) -> int:
+        """How often the evaluators' logs say ``words``."""
+
+    def restarts(self) -> Mapping[str, int]:
+        """Per process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +77,7 @@ class Run:
 
 
 async def play(
-    system: System,
+    system: Served,
     wishes: Sequence[Wish],
     faults: Sequence[Fault],
     *,
@@ -122,7 +139,7 @@ async def _check_again(client: KernelEvolveClient, wishes: Sequence[Wish], ids: 
 
 
 async def _hurt_all(
-    system: System, client: KernelEvolveClient, faults: Sequence[Fault], began_s: float, tell: Tell, settled: bool
+    system: Served, client: KernelEvolveClient, faults: Sequence[Fault], began_s: float, tell: Tell, settled: bool
 ) -> list[Injury]:
     """One after the other, but for kernels that hang a worker: that takes long, and happens beside everything else."""
     injuries = []
@@ -137,7 +154,7 @@ async def _hurt_all(
 
 
 async def _hurt(
-    system: System, client: KernelEvolveClient, fault: Fault, began_s: float, tell: Tell, settled: bool
+    system: Served, client: KernelEvolveClient, fault: Fault, began_s: float, tell: Tell, settled: bool
 ) -> Injury:
     at_s = time.monotonic()
     unfinished = await _unfinished(client)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,12 +36,12 @@ class Wish:
         return {"candidates_per_expansion": 2, "expansions_in_flight": 3}
 
 
-def wishes(count: int, evaluations: int, seed: int) -> tuple[Wish, ...]:
-    """``count`` searches over all policies and some operators, every third one not sequential."""
+def wishes(count: int, evaluations: int, seed: int, operators: Sequence[str] = NAMES) -> tuple[Wish, ...]:
+    """``count`` searches over all policies and ``operators``, every third one not sequential."""
     return tuple(
         Wish(
             request_id=f"chaos {seed} {number}",
-            operator=NAMES[number % len(NAMES)],
+            operator=operators[number % len(operators)],
             policy=POLICIES[(number + number // len(POLICIES)) % len(POLICIES)],
             seed=seed + number,
             sequential=number % 3 != 2,
