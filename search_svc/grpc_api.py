@@ -30,6 +30,8 @@ PHASES = ("", "submitted", "searching", "confirming", "finished")
 CANDIDATES_PER_EXPANSION = 2
 EXPANSIONS_MIN, EXPANSIONS_MAX = 2, 16
 """Bounds of the expansions in flight that the server chooses: a deep look-ahead decides on old news."""
+ROWS_PER_CALL_MAX = 2_000
+"""Searches that one call of List looks at: a page of few or none says where to go on."""
 IDLE_POLLS_MAX = 10
 """A watched journal without news is read at up to this multiple of the poll interval; the owner's news come at once."""
 
@@ -73,14 +75,14 @@ class SearchServicer(rpc.SearchServiceServicer):
             raise UserError(f"is {request.phase!r}", where="phase", hint=f"one of: {', '.join(PHASES[1:])}")
         size = paging.size(request.page_size, default=50, most=500)
         page: list[pb.Search] = []
-        last = ""
+        last, looked_at = "", 0
         async for key, row in self._index.rows(after=paging.key(request.page_token)):
-            if len(page) == size:
+            if len(page) == size or looked_at == ROWS_PER_CALL_MAX:
                 return pb.ListResponse(searches=page, next_page_token=paging.token(last))
+            last, looked_at = key, looked_at + 1
             found = messages.search(row)
             if request.phase in ("", found.phase) and request.chip in ("", found.chip):
                 page.append(found)
-                last = key
         return pb.ListResponse(searches=page)
 
     async def Watch(self, request: pb.WatchRequest, context: Context) -> AsyncIterator[pb.WatchResponse]:  # noqa: N802, ARG002
@@ -160,15 +162,14 @@ class SearchServicer(rpc.SearchServiceServicer):
     async def _fair_depth(self, search: SearchStarted) -> int:
         """Expansions in flight that keep this search's share of the pool busy, as the pool is now."""
         slots = await self._pools.slots(search.chip)
-        searches = len(await self._submissions.open_searches()) + 1
+        searches = await self._submissions.open_count() + 1
         depth = -(-slots // (searches * search.candidates_per_expansion))
         return max(EXPANSIONS_MIN, min(EXPANSIONS_MAX, depth))
 
     async def _row(self, search_id: str) -> dict[str, object]:
         """The index's row of ``search_id``, made from its journal or its submission. Raises ``NotFound``."""
-        entries = await self._entries(search_id)
-        tree = replay.rebuild(entries)
-        return index.row(tree, len(entries)) if tree else index.waiting_row(await self._submitted(search_id))
+        tree, length = await self._rebuilt(search_id)
+        return index.row(tree, length) if tree else index.waiting_row(await self._submitted(search_id))
 
     async def _submitted(self, search_id: str) -> SearchStarted:
         started = await self._submissions.known(search_id)
@@ -177,19 +178,23 @@ class SearchServicer(rpc.SearchServiceServicer):
         return started
 
     async def _must_exist(self, search_id: str) -> None:
-        if await self._submissions.known(search_id) is None and not await self._entries(search_id, most=1):
-            raise _unknown(search_id)
+        if await self._submissions.known(search_id) is not None:
+            return
+        async for _ in self._ports.store.journal.read(search_id):
+            return
+        raise _unknown(search_id)
 
-    async def _entries(self, search_id: str, most: int | None = None) -> list[JournalEntry]:
-        entries: list[JournalEntry] = []
+    async def _rebuilt(self, search_id: str) -> tuple[Tree | None, int]:
+        """The tree and the length of a journal, which is never in memory as a whole."""
+        tree: Tree | None = None
+        length, digest = 0, ""
         async for entry in self._ports.store.journal.read(search_id):
-            entries.append(entry)
-            if len(entries) == most:
-                break
-        return entries
+            tree = replay.advance(tree, *replay.decoded(entry, length, digest))
+            length, digest = length + 1, entry.digest
+        return tree, length
 
     async def _tree(self, search_id: str) -> Tree:
-        tree = replay.rebuild(await self._entries(search_id))
+        tree, _ = await self._rebuilt(search_id)
         if tree is None:
             await self._submitted(search_id)
             raise NotFound("has not begun", where=f"search {search_id}", hint="`kernelevolve get` shows why")
@@ -212,7 +217,12 @@ class SearchServicer(rpc.SearchServiceServicer):
                 await watcher.wait(idle * self._settings.watch_poll_s)
 
     async def _finished_before(self, search_id: str, position: int) -> bool:
-        return any(messages.ends(entry) for entry in (await self._entries(search_id))[:position])
+        async for entry in self._ports.store.journal.read(search_id):
+            if entry.seq >= position:
+                break
+            if messages.ends(entry):
+                return True
+        return False
 
 
 def _unknown(search_id: str) -> NotFound:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from search_svc.check import check
 from search_svc.index import Index
 from shared import envelopes, ids, tracing, wire
+from shared.clock import SECOND_NS
 from shared.errors import AlreadyExists
 from shared.events import Envelope, SearchCancelled, SearchStarted
 from shared.ports import Ports
@@ -20,6 +21,8 @@ OPEN = "search.open"
 REQUESTS = "search.requests"
 """client request id -> the search it became, for ever: a retry never starts a second one."""
 SUBMITTER = "/submitter"
+COUNTED_EVERY_NS = 5 * SECOND_NS
+"""How old a count of the open searches may be: thousands of submissions do not each read thousands of wishes."""
 
 
 class Submissions:
@@ -29,6 +32,7 @@ class Submissions:
         self._bus, self._clock = ports.bus, ports.clock
         self._documents, self._journal = ports.store.documents, ports.store.journal
         self._index = index
+        self._open, self._counted_ns = 0, -COUNTED_EVERY_NS
 
     async def submit(self, search: SearchStarted, *, request_id: str, fingerprint: str) -> tuple[str, bool]:
         """The id of the search that ``search`` became, derived from ``request_id``, and whether it is new.
@@ -75,6 +79,13 @@ class Submissions:
         """Ids of the searches that have not ended."""
         return [search_id async for search_id, _ in self._documents.scan(OPEN)]
 
+    async def open_count(self) -> int:
+        """About how many searches have not ended: as counted lately, with those submitted here since."""
+        now_ns = self._clock.monotonic_ns()
+        if now_ns - self._counted_ns >= COUNTED_EVERY_NS:
+            self._open, self._counted_ns = len(await self.open_searches()), now_ns
+        return self._open
+
     async def ended(self, search_id: str) -> None:
         """Forget the wishes of a search that has ended."""
         await self._documents.delete(OPEN, search_id)
@@ -94,7 +105,8 @@ class Submissions:
         if await self._journalled(search.search_id):
             return
         await self._index.begin(search)
-        await self._documents.create(OPEN, search.search_id, {"started": wire.to_json(envelope)})
+        before = await self._documents.create(OPEN, search.search_id, {"started": wire.to_json(envelope)})
+        self._open += before is None
         await self._publish(envelope)
 
     async def _journalled(self, search_id: str) -> bool:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from protos.search.v1 import search_service_pb2 as pb
-from search_svc import recompute, replay
+from search_svc import grpc_api, recompute, replay
 from search_svc.submissions import OPEN
 from shared import envelopes, topics, wire
 from shared.errors import AlreadyExists, ChipError, NotFound, OperatorError, UserError
 from shared.events import CapacityAnnounced, EvaluationCompleted, WorkerState
 from tests.aio import on_loop
-from tests.integration.search_svc.replica import a_request, alive, fresh_ports, with_empty_bus
+from tests.integration.search_svc.replica import QUICK, a_request, alive, fresh_ports, with_empty_bus
 
 
 async def entries_of(ports, search_id):
@@ -247,6 +248,37 @@ async def test_a_list_is_paged_newest_first_and_filtered():
         for bad, words in ((pb.ListRequest(page_token="!"), "page_token"), (pb.ListRequest(phase="x"), "phase")):
             with pytest.raises(UserError, match=words):
                 await cluster.api.List(bad, None)
+
+
+@on_loop
+async def test_a_filter_that_fits_little_looks_at_so_many_searches_a_call(monkeypatch):
+    monkeypatch.setattr(grpc_api, "ROWS_PER_CALL_MAX", 2)
+    async with alive(await fresh_ports(), deaf_after=0) as cluster:
+        for number in range(5):
+            await cluster.submit(f"r{number}", chip="simulated" if number == 0 else "cpu-x86_64")
+        pages, token = [], ""
+        while token or not pages:
+            answer = await cluster.api.List(pb.ListRequest(chip="simulated", page_token=token), None)
+            pages.append(len(answer.searches))
+            token = answer.next_page_token
+        assert pages == [0, 0, 1]
+
+
+@on_loop
+async def test_many_submissions_count_the_open_searches_once_and_are_counted_themselves():
+    ports = await fresh_ports()
+    async with alive(ports, replace(QUICK, sweep_s=3600.0), deaf_after=0) as cluster:
+        counted, open_searches = [], cluster.parts.submissions.open_searches
+
+        async def counting():
+            counted.append(1)
+            return await open_searches()
+
+        cluster.parts.submissions.open_searches = counting
+        for number in range(4):
+            await cluster.submit(f"r{number}")
+        assert len(counted) == 1
+        assert await cluster.parts.submissions.open_count() == 4
 
 
 @on_loop
