@@ -75,7 +75,12 @@ def _many_slots(wanted: tuple[str, ...], seconds: float, searches: int, tell: Te
         return {}
     found: dict[str, object] = {}
     tell(f"a cluster of {load_crowd.PROCESSES} workers with {load_crowd.SLOTS} slots each")
-    with system(workers=load_crowd.PROCESSES, slots=load_crowd.SLOTS, durations=load_crowd.DURATIONS) as cluster:
+    with system(
+        workers=load_crowd.PROCESSES,
+        slots=load_crowd.SLOTS,
+        durations=load_crowd.DURATIONS,
+        session_s=load_crowd.SESSION_S,
+    ) as cluster:
         load = loaded(cluster)
         if "hops" in wanted:
             found["hops"] = load_hops.measure(cluster, load, 2 * seconds, tell)

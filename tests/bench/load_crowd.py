@@ -11,6 +11,8 @@ from load_searches import Load, Wish, follow_all, verified
 from load_system import MIB, Durations, System, Usage, cpu_between
 
 PROCESSES, SLOTS, SEARCHES = 8, 8, 200
+SESSION_S = 10.0
+"""After which a silent member of a consumer group counts as dead: the machine is meant to be out of breath."""
 DURATIONS = Durations(median_s=1.2, longest_s=12.0)
 WISH = Wish(evaluations=6, at_once=1, each=2)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 
-from load_crowd import Crowd
+from load_crowd import SESSION_S, Crowd
 from load_fairness import Fairness
 from load_hops import Hops
 from load_scaling import BACKLOG, DURATIONS, FEW, MANY, Repetition
@@ -172,7 +172,8 @@ def _crowd(found: Crowd) -> str:
     return f"""## {found.workers} workers and {found.searches} searches
 
 All submitted at once and all watched by one client: {found.evaluations} evaluations in {found.seconds:.0f} s
-({outcomes}). Verdicts came from {found.processes} processes of {found.workers // found.processes} slots.
+({outcomes}). Verdicts came from {found.processes} processes of {found.workers // found.processes} slots. A member of a
+consumer group may be silent for {SESSION_S:.0f} s here (`KAFKA_SESSION_TIMEOUT_MS`): the machine is out of breath.
 
 | processes | own memory, MiB | cores |
 |---|---|---|

@@ -25,6 +25,7 @@ from shared.store.memory import MemoryStore
 
 CHIP = "simulated"
 MIB = 1 << 20
+MS = 1000
 SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
 LABEL = re.compile(r'(\w+)="([^"]*)"')
 TROUBLE = ("ERROR", "CRITICAL")
@@ -146,11 +147,12 @@ class System:
 
 
 @contextmanager
-def system(*, workers: int, slots: int, durations: Durations) -> Iterator[System]:
+def system(*, workers: int, slots: int, durations: Durations, session_s: float = 3.0) -> Iterator[System]:
     """A cluster of its own in a temporary directory; nothing of it is left."""
     environment = {
         **durations.environment,
         "EVALUATOR_SLOTS": str(slots),
+        "KAFKA_SESSION_TIMEOUT_MS": str(round(MS * session_s)),
         "SYNTHESIZER_OPERATORS_MAX": "4096",
         "LOG_FORMAT": "json",
     }
