@@ -42,9 +42,12 @@ class Positions:
         self._partitions = {}
 
     def hand(self, partition: int, offset: int) -> int:
-        """Note that a record is handed out. Returns how many before it are missing."""
+        """Note that a record is handed out. Returns how many before it are missing.
+
+        Those are not that were in flight over a rebalance and committed since: the driver may begin behind them.
+        """
         known = self._partitions[partition]
-        missing = max(0, offset - known.expected) if self._dense else 0
+        missing = max(0, offset - max(known.expected, known.committed)) if self._dense else 0
         self.gaps += missing
         known.expected = offset + 1
         self._handed[partition] = max(self._handed.get(partition, 0), offset + 1)

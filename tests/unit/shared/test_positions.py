@@ -45,6 +45,16 @@ def test_a_record_in_flight_over_a_rebalance_may_be_committed_where_it_came_back
     assert not positions.may_commit(0, 3)
 
 
+def test_a_record_that_was_committed_after_a_rebalance_is_not_missing() -> None:
+    positions = at(3, 10)
+    positions.hand(0, 3)
+    positions.hand(0, 4)
+    positions.assign({0: 3})
+    positions.commit(0, 4)
+    assert positions.hand(0, 5) == 0
+    assert positions.hand(0, 8) == 2
+
+
 def test_holes_are_counted_unless_the_topic_is_compacted() -> None:
     positions, compacted = at(3, 10), at(3, 10, dense=False)
     assert positions.hand(0, 5) == 2
