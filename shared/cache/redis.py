@@ -75,7 +75,8 @@ class _Server:
         self.shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
         self._client: Redis | None = None
         self._listener: Redis | None = None
-        self._scripts = {name: _source(name) for name in SCRIPTS}
+        self._sources = {name: _source(name) for name in SCRIPTS}
+        self._scripts: dict[str, Callable[..., Awaitable[Any]]] = {}
 
     async def open(self) -> None:
         """May be tried again after ``Unavailable``. Raises ``UserError`` when the URL or we are refused."""
@@ -83,6 +84,7 @@ class _Server:
             answer_s = float(self._answer_s)
             self._client = self._connected(CONNECTIONS_MAX, answer_s)
             self._listener = self._connected(LISTENERS_MAX, answer_s + LISTEN_S)
+            self._scripts = {name: self._client.register_script(text) for name, text in self._sources.items()}
             await self.call(lambda client: client.ping())
         except (TypeError, ValueError) as error:
             await self.close()
@@ -109,8 +111,7 @@ class _Server:
 
     async def script(self, name: str, keys: Sequence[str], *values: str | bytes | int) -> Any:
         """What the script ``name`` returns; raises like ``call``."""
-        text = self._scripts[name]
-        return await self.call(lambda client: client.register_script(text)(keys=list(keys), args=list(values)))
+        return await self.call(lambda client: self._scripts[name](keys=list(keys), args=list(values), client=client))
 
     async def listen(self, key: str, seconds: float) -> None:
         """Until the list ``key`` has had an element to take, or ``seconds`` have passed; raises like ``call``."""
