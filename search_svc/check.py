@@ -4,24 +4,37 @@ from __future__ import annotations
 
 from search_svc import policies
 from search_svc.decide import LOGIC_VERSIONS
-from shared.cache import PRIORITIES
 from shared.errors import UserError
 from shared.events import SearchStarted
+from shared.events.values import PRIORITIES
 
 MOST = {
-    "evaluations": 1_000_000,
+    "evaluations": 40_000,
     "threads": 1024,
     "candidates per expansion": 64,
     "expansions in flight": 256,
 }
-"""A tree is held in memory, an expansion is one answer: what is beyond these would take the services along."""
+"""A tree is held in memory, a request names every kernel of its search and is one record, an expansion is one answer:
+what is beyond these would take the services along."""
 
 BASELINES = ("best", "eager", "compiled")
 """What a score may divide by."""
 
 
+TEXT_MAX = 500
+"""Characters of a name or reason: it is in every event about the search, and what no bus takes must not be stored."""
+
+
+def short(text: str, where: str) -> str:
+    """``text``. Raises ``UserError`` when it is longer than a name or reason may be."""
+    if len(text) > TEXT_MAX:
+        raise UserError(f"has {len(text)} characters, at most {TEXT_MAX}", where=where)
+    return text
+
+
 def check(search: SearchStarted) -> None:
     """Raises ``UserError``, naming what and how to mend it, for a search that could not run."""
+    short(search.operator.name, "operator.name")
     policies.build(search.policy, search.policy_parameters)
     if search.logic_version not in LOGIC_VERSIONS:
         known = ", ".join(map(str, LOGIC_VERSIONS))

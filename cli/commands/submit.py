@@ -14,8 +14,8 @@ from cli.announce import announce
 from cli.options import Options
 from cli.server import of_a_server, talk
 from shared import operators
-from shared.cache import PRIORITIES
 from shared.errors import KernelEvolveError, UserError
+from shared.events.values import PRIORITIES
 
 if TYPE_CHECKING:
     from cli.client import KernelEvolveClient, Submitted

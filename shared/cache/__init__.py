@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, Self
 
+from shared.events.values import PRIORITIES
+
 
 class Cache(Protocol):
     """Bytes with an optional time to live."""
@@ -32,9 +34,6 @@ class Leases(Protocol):
     async def release(self, name: str, token: int) -> None:
         """Does nothing when ``token`` no longer holds the lease."""
         ...
-
-
-PRIORITIES = range(-(2**31), 2**31)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

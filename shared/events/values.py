@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PPM = 1_000_000
+PRIORITIES = range(-(2**31), 2**31)
+"""What a search may have: a queue tells no others apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
