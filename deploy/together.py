@@ -13,7 +13,7 @@ import synthesizer_svc.service
 import synthesizer_svc.settings
 from search_svc import replica
 from shared.ports import Ports
-from shared.runtime import Service
+from shared.service import Service
 
 
 def services(ports: Ports, environment: Mapping[str, str]) -> Sequence[Service]:

@@ -10,10 +10,10 @@ import time
 from evaluator_svc import service, settings
 from evaluator_svc.evaluators import evaluator_of
 from evaluator_svc.pool import Worker
-from shared import runtime
+from shared import process
 from shared.errors import UserError
 from shared.ports import Ports
-from shared.runtime import Service
+from shared.service import Service
 
 EXIT_STUCK = 70
 LAST_RESORT_S = 2.0
@@ -26,13 +26,13 @@ def main() -> int:
         chosen = settings.from_env(os.environ)
     except UserError as error:
         print(error, file=sys.stderr)
-        return runtime.EXIT_USER_ERROR
+        return process.EXIT_USER_ERROR
 
     def build(ports: Ports) -> list[Service]:
         evaluator = evaluator_of(ports, chosen)
         return [service.serve(ports, Worker(ports, evaluator, when_stuck=end_for_sure), evaluator)]
 
-    return runtime.main(build)
+    return process.main(build)
 
 
 def end_for_sure() -> None:

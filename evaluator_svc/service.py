@@ -9,7 +9,7 @@ from evaluator_svc.on_demand import OnDemand
 from evaluator_svc.pool import Worker
 from evaluator_svc.settings import Settings
 from shared.ports import Ports
-from shared.runtime import Service, Servicer
+from shared.service import Service, Servicer
 
 NAME = "evaluator"
 SERVICER = "protos.evaluator.v1.EvaluatorService"

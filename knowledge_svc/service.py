@@ -24,7 +24,7 @@ from shared.events import Envelope, SkillDistilled, SkillRetired
 from shared.knowledge import KnowledgeQuery, Passage
 from shared.patience import patiently
 from shared.ports import Ports
-from shared.runtime import Service, Servicer, Subscribe
+from shared.service import Service, Servicer, Subscribe
 from shared.store import Store
 
 GROUP = "knowledge"

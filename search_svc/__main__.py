@@ -7,7 +7,7 @@ import sys
 
 from search_svc import replica
 from search_svc.settings import from_env
-from shared import runtime
+from shared import process
 from shared.errors import UserError
 
 
@@ -17,8 +17,8 @@ def main() -> int:
         settings, port_settings = from_env(os.environ)
     except UserError as error:
         print(error, file=sys.stderr)
-        return runtime.EXIT_USER_ERROR
-    return runtime.main(lambda ports: [replica.build(ports, settings)], port_settings)
+        return process.EXIT_USER_ERROR
+    return process.main(lambda ports: [replica.build(ports, settings)], port_settings)
 
 
 if __name__ == "__main__":

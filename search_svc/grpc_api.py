@@ -22,7 +22,7 @@ from shared import chips, ids, operators, paging
 from shared.errors import NotFound, UserError
 from shared.events import SearchStarted
 from shared.ports import Ports
-from shared.runtime import Servicer
+from shared.service import Servicer
 from shared.store import JournalEntry
 
 Context = grpc.aio.ServicerContext[Any, Any]

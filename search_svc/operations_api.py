@@ -13,7 +13,7 @@ from search_svc.operations import DeadLetters
 from shared import paging
 from shared.dead_letters import DeadLetter
 from shared.ports import Ports
-from shared.runtime import Servicer
+from shared.service import Servicer
 
 PAGE, PAGE_MAX = 100, 1000
 

@@ -24,7 +24,7 @@ from shared import endings, topics
 from shared.errors import Stranded
 from shared.events import Envelope
 from shared.ports import Ports
-from shared.runtime import Service, Subscribe
+from shared.service import Service, Subscribe
 
 CAPACITY_GROUP = "search.capacity"
 

@@ -12,7 +12,7 @@ from shared import envelopes, topics, tracing, wire
 from shared.errors import Conflict, UserError
 from shared.events import Entry, Envelope, SearchCancelled, SearchStarted
 from shared.ports import Ports
-from shared.runtime import Service, Subscribe
+from shared.service import Service, Subscribe
 from shared.store import Journal, JournalEntry
 
 NAME = "search"

@@ -1,86 +1,32 @@
-"""Running services: recover, consume, drain, close.
+"""Running services on one event loop: recover, consume, drain, close. The first error of any service stops them all.
 
-``running`` starts any number of services on one event loop, for a program that embeds them. ``run`` adds signals, and
-``main`` is what a service's ``__main__`` calls. The first error of any service stops them all.
+``shared.process`` makes a process of it, with signals and servers.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
-import signal
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import NoReturn
 
-from shared import logs, metrics, telemetry
+from shared import metrics
 from shared.bus import Subscription
-from shared.consume import ConsumeLimits, Consumer, Handler
+from shared.consume import ConsumeLimits, Consumer
 from shared.dependencies import Dependencies, WatchSettings
-from shared.errors import Fatal, UserError
+from shared.errors import Fatal
 from shared.handling import OUTCOMES
 from shared.health import Health, Phase
 from shared.lag import LagSampler
 from shared.patience import patiently
 from shared.periodic import every
-from shared.ports import Ports, open_ports
-from shared.rpc.settings import ServerSettings
-from shared.settings import PortSettings, from_env
+from shared.ports import Ports
+from shared.service import Background, Service, Subscribe
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-log = logging.getLogger(__name__)
-
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
-EXIT_USER_ERROR = 2
 SAMPLE_EVERY_S = 5.0
 """Pause between samples of what no event announces: consumer lag, readiness. A third of a usual scrape interval."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subscribe:
-    """``members`` loops of one group on one topic, each with up to ``in_flight`` records in hand.
-
-    Records of one partition are handled in turn, whatever ``in_flight`` is.
-    """
-
-    topic: str
-    group: str
-    handler: Handler
-    members: int = 1
-    in_flight: int = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Servicer:
-    """A gRPC service. ``add`` takes a ``grpc.aio.Server``; ``name`` is the full one, for health and reflection."""
-
-    name: str
-    add: Callable[[Any], None]
-
-
-Background = Callable[[asyncio.Event], Awaitable[None]]
-"""Work of a service's own, until the event is set. Returning before that is a failure."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
-    """What a service's ``build`` returns.
-
-    ``recover`` runs to its end before any service consumes; ``close`` runs after all have stopped, also after failures.
-    """
-
-    name: str
-    subscriptions: tuple[Subscribe, ...] = ()
-    background: tuple[Background, ...] = ()
-    servicers: tuple[Servicer, ...] = ()
-    recover: Callable[[], Awaitable[None]] | None = None
-    close: Callable[[], Awaitable[None]] | None = None
 
 
 class Running:
@@ -270,116 +216,3 @@ def first_of(error: BaseException) -> BaseException:
     for other in others:
         failure.add_note(f"at the same time: {other!r}")
     return failure
-
-
-async def run(
-    services: Sequence[Service],
-    ports: Ports,
-    stop: asyncio.Event | None = None,
-    limits: ConsumeLimits | None = None,
-    watch: WatchSettings | None = None,
-    rpc: ServerSettings | None = None,
-) -> None:
-    """Run until ``stop``, SIGTERM or SIGINT, then drain: gRPC calls first, which consumers may still answer. A second
-    signal ends the process at once.
-
-    Raises:
-        UserError: gRPC cannot be served as ``rpc`` says.
-        Exception: the first failure of a service.
-    """
-    stop = stop or asyncio.Event()
-    with _signals(stop):
-        told = asyncio.create_task(stop.wait())
-        try:
-            async with AsyncExitStack() as stack:
-                async with _unless(told):
-                    handle = await stack.enter_async_context(running(services, ports, limits, watch))
-                    await stack.enter_async_context(_serving(services, rpc, handle))
-                if not told.done():
-                    either: set[asyncio.Future[Any]] = {told, handle.failed}
-                    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            told.cancel()
-
-
-@asynccontextmanager
-async def _unless(told: asyncio.Task[Any]) -> AsyncIterator[None]:
-    """Leave the block as soon as ``told`` is done: what it waits for may not come for hours."""
-    loop = asyncio.get_running_loop()
-    try:
-        async with asyncio.timeout(None) as limit:
-
-            def leave(_: object) -> None:
-                limit.reschedule(loop.time())
-
-            told.add_done_callback(leave)
-            try:
-                yield
-            finally:
-                told.remove_done_callback(leave)
-    except TimeoutError:
-        if not limit.expired():
-            raise
-        log.info("told to stop before everything that is needed was there")
-
-
-@asynccontextmanager
-async def _serving(
-    services: Sequence[Service], settings: ServerSettings | None, handle: Running
-) -> AsyncIterator[None]:
-    """The gRPC server, if one is wanted."""
-    if settings is None or not settings.listen:
-        yield
-        return
-    try:
-        from shared.rpc.server import serving
-    except ImportError as error:
-        hint = "pip install 'kernelevolve[grpc]'"
-        raise UserError(f"needs the extra `grpc`: {error}", where="GRPC_LISTEN", hint=hint) from error
-    async with serving(services, settings, handle.health):
-        yield
-
-
-@contextmanager
-def _signals(stop: asyncio.Event) -> Iterator[None]:
-    loop = asyncio.get_running_loop()
-
-    def drain() -> None:
-        log.info("draining; a second signal ends the process")
-        stop.set()
-        restore()
-
-    def restore() -> None:
-        for number in SIGNALS:
-            loop.remove_signal_handler(number)
-
-    for number in SIGNALS:
-        loop.add_signal_handler(number, drain)
-    try:
-        yield
-    finally:
-        restore()
-
-
-def main(build: Callable[[Ports], Sequence[Service]], settings: PortSettings | None = None) -> int:
-    """Open the ports, build the services, run them, with logs, metrics and traces as the environment says.
-
-    Returns the exit code; a ``UserError`` is one line on stderr.
-    """
-
-    async def go() -> None:
-        watch = from_env(WatchSettings, os.environ, "DEPENDENCY_")
-        told = from_env(telemetry.TelemetrySettings, os.environ)
-        rpc = from_env(ServerSettings, os.environ, "GRPC_")
-        async with open_ports(settings or from_env(PortSettings, os.environ)) as ports:
-            services = build(ports)
-            with telemetry.told(told, [service.name for service in services]):
-                await run(services, ports, watch=watch, rpc=rpc)
-
-    try:
-        with logs.written(from_env(logs.LogSettings, os.environ)):
-            asyncio.run(go())
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return EXIT_USER_ERROR
-    return 0

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shared import runtime
+from shared import process
 from shared.errors import UserError
 from shared.ports import Ports
+from shared.service import Service
 from synthesizer_svc import service, settings
 from synthesizer_svc.no_knowledge import NoKnowledge
 
@@ -28,16 +29,16 @@ def main() -> int:
         remote = _remote(chosen.knowledge_url) if chosen.knowledge_url else None
     except UserError as error:
         print(error, file=sys.stderr)
-        return runtime.EXIT_USER_ERROR
+        return process.EXIT_USER_ERROR
 
-    def build(ports: Ports) -> Sequence[runtime.Service]:
+    def build(ports: Ports) -> Sequence[Service]:
         if remote is None:
             log.warning("KNOWLEDGE_URL is not set: kernels are written without documents and skills")
             return (service.build(ports, chosen, NoKnowledge()),)
         log.info("documents and skills come from %s", chosen.knowledge_url)
         return (replace(service.build(ports, chosen, remote), close=remote.close),)
 
-    return runtime.main(build)
+    return process.main(build)
 
 
 def _remote(url: str) -> RemoteKnowledge:

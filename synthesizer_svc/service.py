@@ -18,7 +18,7 @@ from shared.events import Envelope, ExpansionRequested
 from shared.knowledge import Knowledge
 from shared.machine import processor
 from shared.ports import Ports
-from shared.runtime import Service, Servicer, Subscribe
+from shared.service import Service, Servicer, Subscribe
 from shared.store import Documents
 from synthesizer_svc import exported
 from synthesizer_svc.expand import Expander, Fact

@@ -12,7 +12,8 @@ from shared.ports import Ports
 from shared.rpc.client import connect
 from shared.rpc.server import serving
 from shared.rpc.settings import ClientSettings, ServerSettings
-from shared.runtime import Service, running
+from shared.runtime import running
+from shared.service import Service
 
 ANY_PORT = "127.0.0.1:0"
 

@@ -34,6 +34,6 @@ def command(service: str | None, chip: str | None) -> None:
         runpy.run_module(f"{service}_svc", run_name="__main__")
         return
     from deploy import together
-    from shared import runtime
+    from shared import process
 
-    sys.exit(runtime.main(lambda ports: together.services(ports, os.environ)))
+    sys.exit(process.main(lambda ports: together.services(ports, os.environ)))

@@ -21,7 +21,7 @@ from shared.rpc import auth, credentials, errors, health, telemetry, tokens
 from shared.rpc.handlers import Interceptor
 from shared.rpc.limits import Limits
 from shared.rpc.settings import ServerSettings, is_loopback
-from shared.runtime import Service
+from shared.service import Service
 
 log = logging.getLogger(__name__)
 

@@ -25,7 +25,8 @@ from shared.events import (
 )
 from shared.knowledge import Knowledge
 from shared.ports import Ports, open_ports
-from shared.runtime import Service, Subscribe, running
+from shared.runtime import running
+from shared.service import Service, Subscribe
 from shared.settings import PortSettings
 from synthesizer_svc import service as synthesizer_service
 from synthesizer_svc.no_knowledge import NoKnowledge

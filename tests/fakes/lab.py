@@ -14,7 +14,7 @@ from shared.events import (
     ExpansionRequested,
 )
 from shared.ports import Ports
-from shared.runtime import Service, Subscribe
+from shared.service import Service, Subscribe
 from tests.builders import enveloped
 from tests.fakes.landscape import Landscape
 

@@ -21,7 +21,7 @@ from protos.evaluator.v1 import evaluator_service_pb2_grpc as rpc
 from protos.events.v1 import evaluation_pb2
 from shared import operators, topics
 from shared.ports import open_ports
-from shared.runtime import Service, Servicer
+from shared.service import Service, Servicer
 from shared.settings import PortSettings
 from tests.aio import on_loop
 from tests.integration.evaluator.pipeline import OPERATOR, SETTINGS, kernel_source, opened

@@ -34,7 +34,8 @@ from shared.events import (
 )
 from shared.events.capacity import WorkerState
 from shared.ports import open_ports
-from shared.runtime import Service, running
+from shared.runtime import running
+from shared.service import Service
 from shared.settings import PortSettings
 from tests.aio import on_loop
 from tests.loopback import called, refusal, served

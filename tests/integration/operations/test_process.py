@@ -21,7 +21,8 @@ from opentelemetry.proto.collector.trace.v1 import trace_service_pb2_grpc
 PROGRAM = """
 import asyncio, logging, sys
 from shared import topics, wire
-from shared.runtime import Service, Subscribe, main
+from shared.process import main
+from shared.service import Service, Subscribe
 from tests.unit.shared.builders import an_envelope
 
 log = logging.getLogger("program")

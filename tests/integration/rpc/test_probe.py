@@ -11,7 +11,7 @@ from shared.health import Gone, Health, Phase
 from shared.rpc.probe import main
 from shared.rpc.server import serving
 from shared.rpc.settings import ServerSettings
-from shared.runtime import Service
+from shared.service import Service
 from tests.aio import on_loop
 
 FREE = "127.0.0.1:0"

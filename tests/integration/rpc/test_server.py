@@ -27,10 +27,10 @@ from shared.errors import (
     UserError,
 )
 from shared.health import Phase
+from shared.process import run
 from shared.rpc.client import options as client_options
 from shared.rpc.server import options as server_options
 from shared.rpc.settings import ClientSettings, ServerSettings
-from shared.runtime import run
 from tests.aio import on_loop
 from tests.integration.rpc.toys import NAME, Toy, a_get, ready, stub_of, toy_server
 from tests.integration.search_svc.replica import fresh_ports

@@ -13,7 +13,7 @@ from shared.health import Health, Phase
 from shared.rpc.client import connect
 from shared.rpc.server import serving
 from shared.rpc.settings import ClientSettings, ServerSettings
-from shared.runtime import Service, Servicer
+from shared.service import Service, Servicer
 
 ANY_PORT = "127.0.0.1:0"
 NAME = pb.DESCRIPTOR.services_by_name["SearchService"].full_name

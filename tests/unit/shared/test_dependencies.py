@@ -18,7 +18,8 @@ from shared.dependencies import Dependencies, WatchSettings
 from shared.errors import Fatal, Unavailable
 from shared.health import Health, Phase
 from shared.ports import Ports, open_ports
-from shared.runtime import Service, running
+from shared.runtime import running
+from shared.service import Service
 from shared.settings import PortSettings
 from tests.aio import on_loop, until
 

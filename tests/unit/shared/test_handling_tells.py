@@ -14,7 +14,8 @@ from shared.consume import ConsumeLimits
 from shared.errors import Poison, Retryable
 from shared.events import Envelope
 from shared.ports import open_ports
-from shared.runtime import Service, Subscribe, running
+from shared.runtime import running
+from shared.service import Service, Subscribe
 from shared.settings import PortSettings
 from tests.aio import on_loop
 from tests.unit.shared.builders import an_envelope

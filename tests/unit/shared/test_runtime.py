@@ -20,7 +20,9 @@ from shared.errors import Unavailable, UserError
 from shared.events import Envelope
 from shared.health import Phase
 from shared.ports import Ports, open_ports
-from shared.runtime import Service, Subscribe, first_of, main, run, running
+from shared.process import main, run
+from shared.runtime import first_of, running
+from shared.service import Service, Subscribe
 from shared.settings import PortSettings
 from tests.aio import on_loop
 from tests.unit.shared.builders import an_envelope
@@ -316,7 +318,8 @@ def test_a_users_mistake_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixtu
 
 def test_a_service_process_ends_with_0_on_sigterm() -> None:
     program = (
-        "import sys; from shared.runtime import Service, main; from shared.settings import PortSettings\n"
+        "import sys; from shared.process import main; from shared.service import Service\n"
+        "from shared.settings import PortSettings\n"
         "async def recover(): print('up', flush=True)\n"
         "sys.exit(main(lambda ports: [Service(name='s', recover=recover)], PortSettings(store_url='memory:')))"
     )
