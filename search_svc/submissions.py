@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from search_svc.check import check
+from search_svc.check import check, short
 from search_svc.index import Index
 from shared import envelopes, ids, tracing, wire
 from shared.clock import SECOND_NS
@@ -44,6 +44,7 @@ class Submissions:
             AlreadyExists: ``request_id`` stands for another search.
         """
         check(search)
+        short(request_id, "client_request_id")
         search = replace(search, search_id=ids.derive("search", request_id))
         envelope = self._envelope(search, search.search_id)
         stored = {"fingerprint": fingerprint, "started": wire.to_json(envelope)}
@@ -56,7 +57,8 @@ class Submissions:
         return search.search_id, before is None
 
     async def cancel(self, search_id: str, reason: str) -> None:
-        """Ask a search to end now. One that has ended stays as it is."""
+        """Ask a search to end now. One that has ended stays as it is. Raises ``UserError`` for too long a reason."""
+        short(reason, "reason")
         open_ = await self._documents.get(OPEN, search_id)
         if open_ is None:
             return

@@ -17,7 +17,7 @@ from search_svc.settings import Settings
 from search_svc.submissions import Submissions
 from shared.cache import Leases
 from shared.clock import SECOND_NS, Clock
-from shared.errors import Unavailable
+from shared.errors import Poison, Unavailable
 from shared.ports import Ports
 from shared.store import Journal
 
@@ -93,7 +93,7 @@ class Sweeper:
         if now_ns - watched.since_ns >= self._pause_ns(watched.asked):
             try:
                 await self._ask_again(search_id, watched)
-            except SearchBroken as error:
+            except (SearchBroken, Poison) as error:  # a wish that the bus refuses is as bad
                 log.error("%s; nobody can go on with it", error)  # noqa: TRY400 - the message is the story
             # Counted once it has been asked: what a broker that is away did not hear is due again at once.
             watched.asked, watched.since_ns = watched.asked + 1, now_ns

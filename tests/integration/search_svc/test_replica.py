@@ -14,7 +14,7 @@ from shared import envelopes, topics, wire
 from shared.errors import AlreadyExists, ChipError, NotFound, OperatorError, UserError
 from shared.events import CapacityAnnounced, EvaluationCompleted, WorkerState
 from tests.aio import on_loop
-from tests.integration.search_svc.replica import QUICK, a_request, alive, fresh_ports, with_empty_bus
+from tests.integration.search_svc.replica import OPERATOR, QUICK, a_request, alive, fresh_ports, with_empty_bus
 
 
 async def entries_of(ports, search_id):
@@ -91,8 +91,10 @@ async def test_a_request_without_an_id_is_a_search_of_its_own_each_time():
         ({"evaluations": 0}, UserError, "evaluations must be at least 1"),
         ({"baseline": "worst"}, UserError, "unknown baseline"),
         ({"threads": -1}, UserError, "threads must be at least 1"),
+        ({"operator": pb.OperatorSource(name="n" * 10**6, source=OPERATOR)}, UserError, "at most 500"),
+        ({"client_request_id": "r" * 10**6}, UserError, "at most 500"),
         ({"candidates_per_expansion": 2**40}, UserError, "candidates per expansion must be at most 64"),
-        ({"evaluations": 2**62}, UserError, "evaluations must be at most 1000000"),
+        ({"evaluations": 2**62}, UserError, "evaluations must be at most 40000"),
         ({"priority": 2**40}, UserError, "priority must be -2147483648 to 2147483647"),
     ],
 )

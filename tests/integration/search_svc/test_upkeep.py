@@ -14,7 +14,7 @@ from shared.bus.memory import MemoryBus
 from shared.cache.memory import MemoryCacheBackend
 from shared.clock import SECOND_NS, ManualClock
 from shared.errors import Poison, Stranded, Unavailable
-from shared.events import ExpansionRequested, SearchCancelled
+from shared.events import ExpansionRequested, SearchCancelled, SearchStarted
 from shared.ports import Ports
 from shared.store.memory import MemoryStore
 from tests.aio import on_loop
@@ -26,11 +26,12 @@ RUNNING = asyncio.Event()
 
 
 class Bus:
-    """A bus whose broker can go away, and can refuse what asks for expansions."""
+    """A bus whose broker can go away, and can refuse events."""
 
     def __init__(self) -> None:
         self._bus = MemoryBus()
-        self.gone = self.refuses = False
+        self.gone = False
+        self.refuses: tuple[type, ...] = ()
         self.published: list[object] = []
 
     def __getattr__(self, name: str) -> object:
@@ -40,7 +41,7 @@ class Bus:
         event = wire.decode(record).event
         if self.gone:
             raise Unavailable("no broker")
-        if self.refuses and isinstance(event, ExpansionRequested):
+        if isinstance(event, self.refuses):
             raise Poison("a record of 2 MB")
         await self._bus.publish(topic, record)
         self.published.append(event)
@@ -134,13 +135,13 @@ async def test_a_search_whose_requests_no_bus_takes_strands_its_own_facts_and_no
     ports = await fresh_ports()
     parts = replica.assemble(ports, SETTINGS)
     await begun(ports, parts, "sound")
-    ports.bus.refuses = True
+    ports.bus.refuses = (ExpansionRequested,)
     with pytest.raises(Stranded, match="a record of 2 MB"):
         await begun(ports, parts, "broken")
     sound, broken = (await parts.submissions.open_searches())[:2]
     if ports.bus.asked(sound) == 0:
         sound, broken = broken, sound
-    ports.bus.refuses = False
+    ports.bus.refuses = ()
     before = ports.bus.asked(sound)
     await sweep_after(ports, parts, 0)
     publish = ports.bus.publish
@@ -173,3 +174,17 @@ async def test_a_sweep_looks_at_no_further_search_when_told_to_stop():
     ports.clock.advance(31 * SECOND_NS)
     await parts.sweeper.sweep(stop)
     assert len(ports.bus.published) == before + 1
+
+
+@on_loop
+async def test_a_wish_that_the_bus_refuses_stops_no_sweep():
+    ports = await fresh_ports()
+    parts = replica.assemble(ports, SETTINGS)
+    ports.bus.refuses = (SearchStarted,)
+    with pytest.raises(Poison):
+        await parts.submissions.submit(a_search(at_ns=ports.clock.now_ns()), request_id="r", fingerprint="")
+    await sweep_after(ports, parts, 0)
+    await sweep_after(ports, parts, 31)
+    ports.bus.refuses = ()
+    await sweep_after(ports, parts, 301)
+    assert [type(event) for event in ports.bus.published] == [SearchStarted]
