@@ -49,8 +49,8 @@ def plan(
     kinds: Sequence[Kind] = tuple(Kind),
     pause_s: tuple[float, float] = (1.0, 5.0),
 ) -> tuple[Fault, ...]:
-    """Every service in turn, then every server, each in an order and at moments that ``seed`` says; an evaluator is
-    frozen and another one hung somewhere in between. Servers are also away and silent, and Redis loses its data.
+    """Every service in turn, then every server, each in an order and at moments that ``seed`` says; evaluators are hung
+    first, while all servers are there, and one is frozen. Servers are also away and silent, and Redis loses its data.
     """
     chance = random.Random(seed)
     return tuple(fault for _ in range(rounds) for fault in _round(chance, workers, kinds, pause_s))
@@ -64,11 +64,12 @@ def _round(
         return evaluator(chance.randint(1, workers))
 
     services = [(Kind.KILL, name) for name in (*NAMES, worker())]
-    services += [(Kind.FREEZE, worker()), (Kind.HANG, "some evaluator")]
+    services.append((Kind.FREEZE, worker()))
     servers = [(kind, name) for name in SERVERS for kind in (Kind.KILL, Kind.AWAY, Kind.SILENT)]
     servers.append((Kind.WIPE, "redis"))
     for group in (services, servers):
         chance.shuffle(group)
+    services.insert(0, (Kind.HANG, "some evaluator"))
     beside = [chance.choice((*NAMES, worker())) if kind is Kind.AWAY else "" for kind, _ in (*services, *servers)]
     return tuple(
         Fault(kind=kind, victim=victim, after_s=chance.uniform(*pause_s), beside=other)

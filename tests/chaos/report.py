@@ -39,7 +39,9 @@ def _lines(command: str, trials: Sequence[Trial], rolled: Rolled | None) -> Iter
     yield "# Chaos"
     yield ""
     yield INTRODUCTION.format(limit=HANG_LIMIT_S)
-    yield f"`{command}`, {_machine()}; {SEARCHES} processes of the search service, one of synthesizer and of knowledge."
+    yield f"`{command}`"
+    yield ""
+    yield f"{_machine()}; {SEARCHES} processes of the search service, one of synthesizer and of knowledge."
     yield "Settings: " + ", ".join(f"`{name}={value}`" for name, value in ENVIRONMENT.items()) + "."
     for trial in trials:
         yield from _trial(trial)

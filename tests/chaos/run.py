@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,6 +58,15 @@ class Choices:
         with system(self.workers, keep=self._folder("rolling"), SIMULATED_MEDIAN_S=str(self.median_s)) as made:
             return asyncio.run(roll(made, self.workers, wanted, within_s=self.within_s, tell=click.echo))
 
+    def command(self, seeds: Sequence[int]) -> str:
+        """What gives the same searches and faults again."""
+        options = [f"--seed {seed}" for seed in seeds]
+        options += [f"--searches {self.searches}", f"--evaluations {self.evaluations}", f"--rounds {self.rounds}"]
+        options += [f"--workers {self.workers}", f"--median {self.median_s:g}"]
+        if self.kinds != tuple(Kind):
+            options += [f"--kind {kind.name.lower()}" for kind in self.kinds]
+        return " ".join(["python -m tests.chaos.run", *options])
+
     def _folder(self, name: str) -> Path | None:
         return self.logs and self.logs / name
 
@@ -82,8 +90,7 @@ def main(seeds: tuple[int, ...], rolling: bool, report: Path | None, kinds: tupl
     chosen = Choices(kinds=tuple(KINDS[name] for name in kinds) or tuple(Kind), **choices)  # type: ignore[arg-type]
     trials = [chosen.trial(seed) for seed in seeds]
     rolled = chosen.roll(seeds[0]) if rolling else None
-    command = shlex.join(["python", "-m", "tests.chaos.run", *sys.argv[1:]])
-    text = markdown(command, trials, rolled)
+    text = markdown(chosen.command(seeds), trials, rolled)
     if report is not None:
         report.write_text(text, encoding="utf-8")
     click.echo(text)

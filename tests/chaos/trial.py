@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tests.chaos.faults import Kind
 from tests.chaos.play import Run
+from tests.chaos.system import HANG_LIMIT_S
 from tests.chaos.wishes import Wish
 
 
@@ -33,9 +35,18 @@ class Trial:
         ]
 
     @property
+    def late(self) -> list[str]:
+        """Kernels that hung their workers for longer than the settings say."""
+        return [
+            f"a kernel that hangs was given up after {injury.ready_s:.0f} s, the limit is {HANG_LIMIT_S:.0f} s"
+            for injury in self.disturbed.injuries
+            if injury.fault.kind is Kind.HANG and injury.ready_s > HANG_LIMIT_S
+        ]
+
+    @property
     def problems(self) -> list[str]:
         """Everything that should not be."""
-        return [*self.disturbed.problems, *self.calm.problems, *self.different]
+        return [*self.disturbed.problems, *self.calm.problems, *self.different, *self.late]
 
 
 def _where(left: Sequence[object], right: Sequence[object]) -> str:
