@@ -6,12 +6,14 @@ They are made by the same evaluator as the pool's and wait at the same gate for 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
 from evaluator_svc.evaluators import Evaluates
 from evaluator_svc.memo import Memo
+from evaluator_svc.observer import Happening
 from evaluator_svc.pool import Worker
 from evaluator_svc.stages import Stopwatch
 from evaluator_svc.toolchains.flags import DEFAULT_FLAGS
@@ -21,6 +23,8 @@ from shared.errors import OperatorError, Unavailable, UserError
 from shared.events import Entry, Evaluation, EvaluationRequested, KernelRef, Purpose, Status
 from shared.machine import processor
 from shared.store import Store
+
+log = logging.getLogger(__name__)
 
 Tell = Callable[[str], None]
 
@@ -54,6 +58,7 @@ class OnDemand:
         self._memo = Memo(store.documents)
         self._places = asyncio.Semaphore(worker.slots)
         self._deadline_s = evaluator.settings.pool.deadline_s
+        self._grace_s = evaluator.settings.pool.grace_s
         self.busy = 0
 
     def environment(self) -> tuple[Entry, ...]:
@@ -72,10 +77,22 @@ class OnDemand:
         request = await self._request(asked)
         told: asyncio.Queue[str] = asyncio.Queue()
         task = asyncio.create_task(self._judge(request, told.put_nowait))
-        async with aclosing(_until(task, told)) as stages:
-            async for stage in stages:
-                yield stage
+        try:
+            async with aclosing(_until(task, told)) as stages:
+                async for stage in stages:
+                    yield stage
+        finally:
+            await self._end(task)
         yield task.result()
+
+    async def _end(self, task: asyncio.Task[Evaluation]) -> None:
+        """End ``task``; a worker with one that cannot be ended is stuck, whoever had asked for it."""
+        task.cancel()
+        await asyncio.wait({task}, timeout=self._grace_s)
+        if not task.done():
+            log.error("an evaluation on demand did not end within %g s of being told", self._grace_s)
+            self.worker.observer.happened(Happening.STUCK)
+            self.worker.when_stuck()
 
     async def _judge(self, request: EvaluationRequested, tell: Tell) -> Evaluation:
         tell(QUEUED)
@@ -146,14 +163,10 @@ def check(asked: Asked, sheet: ChipSheet, threads: int) -> None:
 
 
 async def _until(task: asyncio.Task[Evaluation], told: asyncio.Queue[str]) -> AsyncGenerator[str, None]:
-    """What is ``told``, each stage once in a row, until ``task`` is done; closing it ends the task."""
+    """What is ``told``, each stage once in a row, until ``task`` is done."""
     before = ""
     task.add_done_callback(lambda _: told.put_nowait(""))
-    try:
-        while (stage := await told.get()) or not task.done():
-            if stage != before:
-                yield stage
-            before = stage
-    finally:
-        task.cancel()
-        await asyncio.wait({task})
+    while (stage := await told.get()) or not task.done():
+        if stage != before:
+            yield stage
+        before = stage

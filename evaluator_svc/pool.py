@@ -29,7 +29,7 @@ class Worker:
         self.id, self.chip, self.slots = worker_id(), settings.chip, settings.pool.slots
         self.observer = observer or Exported(self.chip)
         self.draining = False
-        self._when_stuck = when_stuck
+        self.when_stuck = when_stuck
         self._intake = Intake(
             bus=ports.bus,
             queues=ports.cache.queues,
@@ -83,7 +83,7 @@ class Worker:
                 for slot in self._slots:
                     group.create_task(slot.run(stop))
         except* Stuck:
-            self._when_stuck()
+            self.when_stuck()
             raise
         finally:
             await self._announcer.gone()
