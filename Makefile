@@ -49,8 +49,8 @@ test: $(STAMP) ## all tests but the slow ones: servers come from packages; no Do
 test-all: $(STAMP) ## the slow ones too
 	$(BIN)/python -m pytest -q -m 'not gpu'
 
-chaos: $(STAMP) ## searches while processes and servers are killed, against an undisturbed run (SEED); minutes
-	$(BIN)/python -m tests.chaos.run --seed $(SEED)
+chaos: $(STAMP) ## searches while processes and servers are killed, against an undisturbed run (SEED); writes docs/results/; ten minutes
+	$(BIN)/python -m tests.chaos.run --seed $(SEED) --report docs/results/chaos.md
 
 load: $(STAMP) ## throughput, utilization and delays of a local cluster with a simulated chip; minutes
 	$(BIN)/python tests/bench/load.py

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from tests.chaos.faults import SEARCHES, Fault, Kind
@@ -42,7 +43,7 @@ def _lines(command: str, trials: Sequence[Trial], rolled: Rolled | None) -> Iter
     yield f"`{command}`"
     yield ""
     yield f"{_machine()}; {SEARCHES} processes of the search service, one of synthesizer and of knowledge."
-    yield "Settings: " + ", ".join(f"`{name}={value}`" for name, value in ENVIRONMENT.items()) + "."
+    yield from textwrap.wrap("Settings: " + ", ".join(f"`{name}={value}`" for name, value in ENVIRONMENT.items()), 120)
     for trial in trials:
         yield from _trial(trial)
     if rolled is not None:
