@@ -39,10 +39,12 @@ class Hops:
 
 
 def measure(system: System, load: Load, seconds: float, tell: Callable[[str], None]) -> Hops:
-    """Searches that mostly wait: each has two evaluations at work, and there are far more slots than that."""
+    """Searches that begin one after the other and mostly wait: each has two evaluations at work, and there are far more
+    slots than that.
+    """
     wishes = [Wish(evaluations=max(4, round(2 * seconds / MEAN_S)), at_once=1, each=2)] * SEARCHES
     before, spent = _delays(system), system.usage()
-    found = asyncio.run(follow_all(load, wishes, spread_s=MEAN_S))
+    found = asyncio.run(follow_all(load, wishes, spread_s=seconds / 2))
     cpu_s = sum(cpu_between(spent, system.usage()).values())
     begin_s, end_s = min(each.submitted_s for each in found), max(each.ended_s for each in found)
     delays = {hop: after.minus(before[hop]) for hop, after in _delays(system).items()}

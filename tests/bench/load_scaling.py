@@ -63,9 +63,9 @@ class Repetition:
 
 def repeat(cluster: System, load: Load, seconds: float, tell: Callable[[str], None]) -> Repetition:
     """One worker and then many, for about ``seconds`` each. Afterwards many run."""
-    cluster.use_workers(FEW)
+    _use(cluster, load, FEW)
     few, _ = asyncio.run(_run(load, FEW, seconds))
-    cluster.use_workers(MANY)
+    _use(cluster, load, MANY)
     before = cluster.usage()
     many, done = asyncio.run(_run(load, MANY, seconds))
     cpu_s = cpu_between(before, cluster.usage())
@@ -73,6 +73,12 @@ def repeat(cluster: System, load: Load, seconds: float, tell: Callable[[str], No
     tell(f"{MANY} workers do {found.ratio:.2f} times the work of {FEW}; utilization {many.utilization:.1%}")
     tell(f"CPU ms per evaluation: {per_evaluation(cpu_s, done)}")
     return found
+
+
+def _use(cluster: System, load: Load, workers: int) -> None:
+    """Ends once requests come through again: partitions have moved."""
+    cluster.use_workers(workers)
+    asyncio.run(follow_all(load, [Wish(evaluations=4, at_once=2, each=2)] * 4))
 
 
 async def _run(load: Load, workers: int, seconds: float) -> tuple[Window, int]:

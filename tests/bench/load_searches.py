@@ -64,6 +64,8 @@ class Wish:
     each: int = 4
     """Candidates asked of one expansion."""
     priority: int = 0
+    operator: str = ""
+    """Empty: one of ``NAMES`` in turn."""
 
 
 @dataclass(kw_only=True)
@@ -121,7 +123,7 @@ async def follow(load: Load, client: KernelEvolveClient, wish: Wish) -> Followed
 async def submit(load: Load, client: KernelEvolveClient, wish: Wish) -> str:
     """The new search's id."""
     load.number += 1
-    name = NAMES[load.number % len(NAMES)]
+    name = wish.operator or NAMES[load.number % len(NAMES)]
     submitted = await client.submit(
         name,
         (OPERATORS / f"{name}.py").read_text(encoding="utf-8"),

@@ -8,6 +8,7 @@ import tempfile
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -138,11 +139,10 @@ class System:
     def use_workers(self, count: int) -> None:
         """Run the first ``count`` evaluators and no others."""
         running = {row.name for row in self.cluster.status() if row.pid}
-        for number, name in enumerate(self.evaluators):
-            if number < count and name not in running:
-                self.cluster.start(name)
-            elif number >= count and name in running:
-                self.cluster.stop(name)
+        wanted = set(self.evaluators[:count])
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(self.cluster.start, sorted(wanted - running)))
+            list(threads.map(self.cluster.stop, sorted((set(self.evaluators) & running) - wanted)))
         self.cluster.wait_until_ready(self.evaluators[:count])
 
 
