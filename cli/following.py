@@ -18,6 +18,7 @@ from cli.outcome import Finished
 from cli.rundir import RunDirectory
 from cli.server import talk
 from shared import operators
+from shared.patience import patiently
 
 if TYPE_CHECKING:
     from cli.client import KernelEvolveClient
@@ -73,5 +74,5 @@ async def bring_home(client: KernelEvolveClient, search_id: str, run: RunDirecto
 
 
 async def _exported(client: KernelEvolveClient, search_id: str, path: Path) -> history.Past:
-    await client.export_log(search_id, path)
+    await patiently(lambda: client.export_log(search_id, path), "bring the log home")
     return await history.open_past(path)

@@ -19,6 +19,7 @@ from typing import Any, Self, TypeVar
 
 from evaluator_svc.runner.process import KEPT_PAGES
 from evaluator_svc.runner.program import stopwatch
+from shared.child_environment import without_secrets
 from shared.errors import OperatorError, Retryable
 
 T = TypeVar("T")
@@ -41,7 +42,7 @@ class TrustedChild:
 
     def __init__(self, role: str, *, cpus: Iterable[int], environment: Mapping[str, str], where: str) -> None:
         self._role, self._cpus, self._where = role, sorted(cpus), where
-        self._environment = {**os.environ, **KEPT_PAGES, **environment}
+        self._environment = {**without_secrets(os.environ), **KEPT_PAGES, **environment}
         self._process: subprocess.Popen[bytes] | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=role)
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import Any
 
+from shared.child_environment import without_secrets
 from shared.dtypes import DType
 from synthesizer_svc.schedule.graph import Call, Graph, Input, Ref, TensorType, Unsupported
 
@@ -21,8 +23,11 @@ def capture(source: str, *, seconds: float = CAPTURE_SECONDS) -> Graph:
         Unsupported: the operator raises, exceeds ``seconds``, or contains what cannot be captured.
     """
     command = [sys.executable, "-m", CHILD]
+    environment = without_secrets(os.environ)
     try:
-        done = subprocess.run(command, input=source, capture_output=True, text=True, timeout=seconds, check=False)
+        done = subprocess.run(
+            command, input=source, capture_output=True, text=True, timeout=seconds, check=False, env=environment
+        )
     except subprocess.TimeoutExpired as expired:
         raise Unsupported("torch.export", f"took more than {seconds:.0f} s") from expired
     if done.returncode != 0:
