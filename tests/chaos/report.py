@@ -62,7 +62,7 @@ def _trial(trial: Trial) -> Iterator[str]:
             f"| {again} | {injury.recovered_s:.1f} s |"
         )
     yield from ("", "| | disturbed | undisturbed |", "|---|---:|---:|")
-    yield f"| until the last search ended | {run.seconds:.0f} s | {calm.seconds:.0f} s |"
+    yield f"| until faults and searches were over | {run.seconds:.0f} s | {calm.seconds:.0f} s |"
     yield f"| searches in order | {_good(run)} of {searches} | {_good(calm)} of {searches} |"
     yield f"| facts journalled | {_facts(run)} | {_facts(calm)} |"
     for status in sorted(run.verdicts | calm.verdicts):
