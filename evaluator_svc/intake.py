@@ -33,7 +33,7 @@ from shared.patience import patiently
 
 PAUSE_S = 0.5
 """Longest pause after a poll that found no broker."""
-REFUSED_IN_A_ROW_MAX = 20
+REFUSED_IN_A_ROW_MAX = 1000
 """Well-formed records refused in a row after which it is the worker that is wrong (see ``shared.consume``)."""
 
 log = logging.getLogger(__name__)

@@ -40,8 +40,9 @@ class ConsumeLimits:
     backoff_s: float = 0.1
     """Longest pause before the second try; doubles for each further one."""
     backoff_max_s: float = 10.0
-    poison_in_a_row_max: int = 20
-    """Well-formed records refused in a row after which the loop stops (Arroyo calls it a DLQ limit)."""
+    poison_in_a_row_max: int = 1000
+    """Well-formed records refused in a row after which the loop stops (Arroyo calls it a DLQ limit): a reader that is
+    wrong, as after a bad deployment, refuses everything; a stranger who writes nonsense should not end it."""
     drain_s: float = 30.0
     """How long handlers at work may go on after the loop was told to stop; then they are abandoned, uncommitted."""
 
