@@ -120,7 +120,7 @@ MUTATIONS: dict[str, Mutation] = {
     "commit before journal": Mutation(Recipe(subscription=CommitsFirst), "Stalled"),
     "no dedupe": Mutation(Recipe(owner=ForgetsWhatItSaw, journal=NoUniqueEvents), "applied twice"),
     "no dedupe, but a journal with unique events": Mutation(Recipe(owner=ForgetsWhatItSaw), "races for one fact"),
-    "no outbox flush on restart": Mutation(Recipe(owner=ForgetsTheOutbox), "Stalled"),
+    "no outbox flush on restart": Mutation(Recipe(owner=ForgetsTheOutbox), "never marked sent"),
     "random ids": Mutation(Recipe(owner=DrawsIds), "ReplayDivergence"),
     "publish before journal": Mutation(Recipe(owner=PublishesFirst), "before they were journalled"),
     "no expected-seq fence": Mutation(Recipe(journal=NoFence), "altered after it was written"),
