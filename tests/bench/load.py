@@ -1,6 +1,6 @@
 """How the system behaves under load, on a local cluster with a simulated chip: ``docs/results/load.md``.
 
-python tests/bench/load.py                       # everything, in less than eight minutes
+python tests/bench/load.py                       # everything, in about nine minutes
 python tests/bench/load.py --only scaling --repetitions 1 --no-write
 """
 
@@ -83,7 +83,7 @@ def _many_slots(wanted: tuple[str, ...], seconds: float, searches: int, tell: Te
     ) as cluster:
         load = loaded(cluster)
         if "hops" in wanted:
-            found["hops"] = load_hops.measure(cluster, load, 2 * seconds, tell)
+            found["hops"] = load_hops.measure(cluster, load, 4 * seconds, tell)
         if "crowd" in wanted:
             found["crowd"] = load_crowd.measure(cluster, load, searches, tell)
     return found

@@ -40,8 +40,9 @@ class Hops:
 
 def measure(system: System, load: Load, seconds: float, tell: Callable[[str], None]) -> Hops:
     """Searches that begin one after the other and mostly wait: each has two evaluations at work, and there are far more
-    slots than that.
+    slots than that. A search before them has the operator captured and planned, which is work, not delay.
     """
+    asyncio.run(follow_all(load, [Wish(evaluations=4, at_once=1, each=2)], spread_s=0.0))
     wishes = [Wish(evaluations=max(4, round(2 * seconds / MEAN_S)), at_once=1, each=2)] * SEARCHES
     before, spent = _delays(system), system.usage()
     found = asyncio.run(follow_all(load, wishes, spread_s=seconds / 2))
