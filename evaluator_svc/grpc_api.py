@@ -25,7 +25,7 @@ class EvaluatorServicer(rpc.EvaluatorServiceServicer):
     def __init__(self, on_demand: OnDemand) -> None:
         self._on_demand = on_demand
 
-    async def Evaluate(self, request: pb.EvaluateRequest, context: Context) -> AsyncIterator[pb.EvaluateResponse]:  # noqa: ARG002, N802
+    async def Evaluate(self, request: pb.EvaluateRequest, context: Context) -> AsyncIterator[pb.EvaluateResponse]:
         """See the proto file."""
         async with aclosing(self._on_demand.evaluate(_asked(request))) as updates:
             async for update in updates:
@@ -34,7 +34,7 @@ class EvaluatorServicer(rpc.EvaluatorServiceServicer):
                 else:
                     yield pb.EvaluateResponse(evaluation=proto_codec.to_message(update))  # type: ignore[arg-type]
 
-    async def Describe(self, request: pb.DescribeRequest, context: Context) -> pb.DescribeResponse:  # noqa: ARG002, N802
+    async def Describe(self, request: pb.DescribeRequest, context: Context) -> pb.DescribeResponse:
         """See the proto file."""
         worker = self._on_demand.worker
         return pb.DescribeResponse(

@@ -29,7 +29,7 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
     def __init__(self, knowledge: KnowledgeService) -> None:
         self._knowledge = knowledge
 
-    async def Retrieve(self, request: pb.RetrieveRequest, context: Context) -> pb.RetrieveResponse:  # noqa: ARG002, N802
+    async def Retrieve(self, request: pb.RetrieveRequest, context: Context) -> pb.RetrieveResponse:
         limit = paging.size(request.limit, default=PASSAGES, most=PASSAGES_MAX)
         passages = await self._knowledge.retrieve(_query(request.query), limit)
         return pb.RetrieveResponse(
@@ -38,7 +38,7 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
             ]
         )
 
-    async def ListSkills(self, request: pb.ListSkillsRequest, context: Context) -> pb.ListSkillsResponse:  # noqa: ARG002, N802
+    async def ListSkills(self, request: pb.ListSkillsRequest, context: Context) -> pb.ListSkillsResponse:
         """A page of the ranking as it is now: while searches run, a skill may be met on two pages or on none."""
         size, begin = paging.size(request.page_size, default=PAGE, most=PAGE_MAX), _rank(paging.key(request.page_token))
         ranked = await self._knowledge.rank(_query(request.query), retracted=request.include_retracted)
@@ -49,7 +49,7 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
             next_page_token=paging.token(str(begin + size)) if more else "",
         )
 
-    async def ListDocuments(self, request: pb.ListDocumentsRequest, context: Context) -> pb.ListDocumentsResponse:  # noqa: ARG002, N802
+    async def ListDocuments(self, request: pb.ListDocumentsRequest, context: Context) -> pb.ListDocumentsResponse:
         size, last = paging.size(request.page_size, default=PAGE, most=PAGE_MAX), paging.key(request.page_token)
         rest = [document for document in await self._knowledge.documents() if document.id > last]
         page = rest[:size]
@@ -58,13 +58,13 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
             next_page_token=paging.token(page[-1].id) if len(rest) > size else "",
         )
 
-    async def GetDocument(self, request: pb.GetDocumentRequest, context: Context) -> pb.GetDocumentResponse:  # noqa: ARG002, N802
+    async def GetDocument(self, request: pb.GetDocumentRequest, context: Context) -> pb.GetDocumentResponse:
         found = next((d for d in await self._knowledge.documents() if d.id == request.document_id), None)
         if found is None:
             raise NotFound(f"no document `{request.document_id}`", where="document_id")
         return pb.GetDocumentResponse(document=await self._told(found, text=True))
 
-    async def PutDocument(self, request: pb.PutDocumentRequest, context: Context) -> pb.PutDocumentResponse:  # noqa: ARG002, N802
+    async def PutDocument(self, request: pb.PutDocumentRequest, context: Context) -> pb.PutDocumentResponse:
         if len(request.text.encode()) > DOCUMENT_BYTES_MAX:
             raise UserError(f"is larger than {DOCUMENT_BYTES_MAX >> 20} MiB", where=f"document {request.document_id}")
         document = documents.of_id(request.document_id, request.text)
@@ -77,7 +77,7 @@ class KnowledgeServicer(pb_grpc.KnowledgeServiceServicer):
         own = await self._knowledge.own()
         return pb.PutDocumentResponse(replaced=await own.put(document.id, request.text))
 
-    async def DeleteDocument(self, request: pb.DeleteDocumentRequest, context: Context) -> pb.DeleteDocumentResponse:  # noqa: ARG002, N802
+    async def DeleteDocument(self, request: pb.DeleteDocumentRequest, context: Context) -> pb.DeleteDocumentResponse:
         where = f"document {request.document_id}"
         own = await self._knowledge.own()
         if not await own.delete(request.document_id):

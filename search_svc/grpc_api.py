@@ -52,7 +52,7 @@ class SearchServicer(rpc.SearchServiceServicer):
             add=lambda server: rpc.add_SearchServiceServicer_to_server(self, server),
         )
 
-    async def Submit(self, request: pb.SubmitRequest, context: Context) -> pb.SubmitResponse:  # noqa: N802, ARG002
+    async def Submit(self, request: pb.SubmitRequest, context: Context) -> pb.SubmitResponse:
         """See the proto file."""
         fingerprint = ids.content_hash(request.SerializeToString(deterministic=True))
         search, source = await self._asked(request)
@@ -61,7 +61,7 @@ class SearchServicer(rpc.SearchServiceServicer):
         search_id, created = await self._submissions.submit(search, request_id=request_id, fingerprint=fingerprint)
         return pb.SubmitResponse(search_id=search_id, created=created)
 
-    async def Get(self, request: pb.GetRequest, context: Context) -> pb.GetResponse:  # noqa: N802, ARG002
+    async def Get(self, request: pb.GetRequest, context: Context) -> pb.GetResponse:
         """See the proto file."""
         row = await self._row(request.search_id)
         found = messages.search(row)
@@ -69,7 +69,7 @@ class SearchServicer(rpc.SearchServiceServicer):
             found.detail = found.detail or f"no worker of pool `{found.chip}` has announced itself"
         return pb.GetResponse(search=found)
 
-    async def List(self, request: pb.ListRequest, context: Context) -> pb.ListResponse:  # noqa: N802, ARG002
+    async def List(self, request: pb.ListRequest, context: Context) -> pb.ListResponse:
         """See the proto file."""
         if request.phase not in PHASES:
             raise UserError(f"is {request.phase!r}", where="phase", hint=f"one of: {', '.join(PHASES[1:])}")
@@ -85,7 +85,7 @@ class SearchServicer(rpc.SearchServiceServicer):
                 page.append(found)
         return pb.ListResponse(searches=page)
 
-    async def Watch(self, request: pb.WatchRequest, context: Context) -> AsyncIterator[pb.WatchResponse]:  # noqa: N802, ARG002
+    async def Watch(self, request: pb.WatchRequest, context: Context) -> AsyncIterator[pb.WatchResponse]:
         """See the proto file."""
         if request.from_seq < 0:
             raise UserError(f"is {request.from_seq}", where="from_seq", hint="0 begins at the beginning")
@@ -93,13 +93,13 @@ class SearchServicer(rpc.SearchServiceServicer):
         async for entry in self._tail(request.search_id, request.from_seq):
             yield messages.watched(entry)
 
-    async def Cancel(self, request: pb.CancelRequest, context: Context) -> pb.CancelResponse:  # noqa: N802, ARG002
+    async def Cancel(self, request: pb.CancelRequest, context: Context) -> pb.CancelResponse:
         """See the proto file."""
         await self._must_exist(request.search_id)
         await self._submissions.cancel(request.search_id, request.reason or "asked by a client")
         return pb.CancelResponse()
 
-    async def GetTree(self, request: pb.GetTreeRequest, context: Context) -> pb.GetTreeResponse:  # noqa: N802, ARG002
+    async def GetTree(self, request: pb.GetTreeRequest, context: Context) -> pb.GetTreeResponse:
         """See the proto file."""
         size = paging.size(request.page_size, default=200, most=1000)
         tree = await self._tree(request.search_id)
@@ -113,10 +113,10 @@ class SearchServicer(rpc.SearchServiceServicer):
             next_page_token=paging.token(page[-1].candidate_id) if more else "",
         )
 
-    async def ExportLog(  # noqa: N802
+    async def ExportLog(
         self,
         request: pb.ExportLogRequest,
-        context: Context,  # noqa: ARG002
+        context: Context,
     ) -> AsyncIterator[pb.ExportLogResponse]:
         """See the proto file."""
         from_bus = request.source == pb.LOG_SOURCE_BUS
@@ -126,7 +126,7 @@ class SearchServicer(rpc.SearchServiceServicer):
             yield pb.ExportLogResponse(chunk=chunk)
         yield pb.ExportLogResponse(entries=len(exported.entries), entries_from_journal=exported.from_journal)
 
-    async def ListPools(self, request: pb.ListPoolsRequest, context: Context) -> pb.ListPoolsResponse:  # noqa: N802, ARG002
+    async def ListPools(self, request: pb.ListPoolsRequest, context: Context) -> pb.ListPoolsResponse:
         """See the proto file."""
         return pb.ListPoolsResponse(
             pools=[

@@ -31,7 +31,7 @@ class OperationsServicer(rpc.OperationsServiceServicer):
             add=lambda server: rpc.add_OperationsServiceServicer_to_server(self, server),
         )
 
-    async def ListDeadLetters(self, request: pb.ListDeadLettersRequest, context: Any) -> pb.ListDeadLettersResponse:  # noqa: ARG002, N802
+    async def ListDeadLetters(self, request: pb.ListDeadLettersRequest, context: Any) -> pb.ListDeadLettersResponse:
         """See the proto file."""
         size = paging.size(request.page_size, default=PAGE, most=PAGE_MAX)
         after = paging.key(request.page_token)
@@ -51,16 +51,16 @@ class OperationsServicer(rpc.OperationsServiceServicer):
             letters=[told for _, told in page], next_page_token=paging.token(page[-1][0]) if more else ""
         )
 
-    async def GetDeadLetter(self, request: pb.GetDeadLetterRequest, context: Any) -> pb.GetDeadLetterResponse:  # noqa: ARG002, N802
+    async def GetDeadLetter(self, request: pb.GetDeadLetterRequest, context: Any) -> pb.GetDeadLetterResponse:
         """See the proto file."""
         letter = await self._letters.get(request.letter_id)
         told = message(letter, redriven=await self._letters.redriven(letter))
         return pb.GetDeadLetterResponse(letter=told, value=letter.original.value, headers=dict(letter.original.headers))
 
-    async def RedriveDeadLetter(  # noqa: N802
+    async def RedriveDeadLetter(
         self,
         request: pb.RedriveDeadLetterRequest,
-        context: Any,  # noqa: ARG002
+        context: Any,
     ) -> pb.RedriveDeadLetterResponse:
         """See the proto file."""
         await self._letters.redrive(request.letter_id)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from search_svc.check import check, short
 from search_svc.index import Index
+from search_svc.service import SUBMITTER
 from shared import envelopes, ids, tracing, wire
 from shared.clock import SECOND_NS
 from shared.errors import AlreadyExists
@@ -20,7 +21,6 @@ OPEN = "search.open"
 """search id -> the envelopes of its wishes, until it has ended."""
 REQUESTS = "search.requests"
 """client request id -> the search it became, for ever: a retry never starts a second one."""
-SUBMITTER = "/submitter"
 COUNTED_EVERY_NS = 5 * SECOND_NS
 """How old a count of the open searches may be: thousands of submissions do not each read thousands of wishes."""
 

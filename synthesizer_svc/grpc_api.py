@@ -25,7 +25,7 @@ class SynthesizerServicer(rpc.SynthesizerServiceServicer):
     def __init__(self, generator: Generator) -> None:
         self._generator = generator
 
-    async def Generate(self, request: pb.GenerateRequest, context: Context) -> pb.GenerateResponse:  # noqa: ARG002, N802
+    async def Generate(self, request: pb.GenerateRequest, context: Context) -> pb.GenerateResponse:
         """See the proto file."""
         return _response(await self._generator.generate(_expansion(request), request.blobs))
 
