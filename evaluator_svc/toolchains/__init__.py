@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from shared.errors import ChipError
 from shared.events import Entry, Status
@@ -23,6 +23,13 @@ class Built:
     """The level it was built under, also when it comes from the cache."""
     assembly: Path | None = None
     """The assembler text of the same compilation, for diagnosis; None where the toolchain left none."""
+    host: Literal["native", "hosted"] = "native"
+    """Which runner loads it: ``native`` takes a shared library with the C ABI, ``hosted`` a module of Python."""
+    language: str = "cpp"
+    extensions: Path | None = None
+    """Of a hosted module: the directory of its prebuilt extensions; None when it builds none."""
+    static: tuple[Entry, ...] = ()
+    """What the text alone tells (``features``, ``kernels``): advice, and one half of what the kernel audit needs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
