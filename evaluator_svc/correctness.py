@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from evaluator_svc.cases import Bytes, Case, elements
 from evaluator_svc.judge import Verdict, judge
+from evaluator_svc.ledger import Call, Ledger, Stage
 from evaluator_svc.poison import Poison, Stain
 from evaluator_svc.runner.ending import RunFailure
 from evaluator_svc.runner.process import Ran
@@ -45,9 +46,9 @@ class Checked:
     answers: tuple[bytes, ...] = ()
 
 
-async def check(runner: Launcher, cases: Sequence[Case], poison: Poison, *, call_s: float) -> Checked:
+async def check(runner: Launcher, cases: Sequence[Case], poison: Poison, *, call_s: float, ledger: Ledger) -> Checked:
     """Run every case and judge it; stops at the first failure."""
-    stage = _Stage(runner, poison, call_s)
+    stage = _Stage(runner, poison, call_s, ledger, Stage.CHECK)
     first = await stage.repeat(cases[0])
     if not first.passed:
         return Checked(verdict=first)
@@ -61,11 +62,11 @@ async def check(runner: Launcher, cases: Sequence[Case], poison: Poison, *, call
     return Checked(verdict=last if not last.passed else Verdict(evidence=evidence), answers=kept)
 
 
-async def check_shape(runner: Launcher, case: Case, poison: Poison, *, call_s: float) -> Verdict:
+async def check_shape(runner: Launcher, case: Case, poison: Poison, *, call_s: float, ledger: Ledger) -> Verdict:
     """A held-out shape, for a kernel that says it guards its shapes: right, or declined."""
-    stage = _Stage(runner, poison, call_s)
+    stage = _Stage(runner, poison, call_s, ledger, Stage.SHAPE)
     stains = stage.load(0, case)
-    ran = await runner.run(1, 0, call_s)
+    ran = await stage.launch(1, 0, case)
     if isinstance(ran, RunFailure):
         return _in_case(case, Verdict(status=ran.status, evidence=ran.evidence))
     if ran.return_code == KE_DECLINED:
@@ -74,8 +75,28 @@ async def check_shape(runner: Launcher, case: Case, poison: Poison, *, call_s: f
 
 
 class _Stage:
-    def __init__(self, runner: Launcher, poison: Poison, call_s: float) -> None:
+    def __init__(self, runner: Launcher, poison: Poison, call_s: float, ledger: Ledger, purpose: Stage) -> None:
         self._runner, self._poison, self._call_s = runner, poison, call_s
+        self._ledger, self._purpose = ledger, purpose
+
+    async def launch(self, calls: int, first_set: int, case: Case) -> Ran | RunFailure:
+        """Run and put it on record."""
+        ran = await self._runner.run(calls, first_set, self._call_s * calls)
+        if isinstance(ran, Ran):
+            self._ledger.call(
+                Call(
+                    stage=self._purpose,
+                    process=0,
+                    contestant="candidate",
+                    case=case.name,
+                    calls=calls,
+                    controller_ns=ran.elapsed_ns,
+                    runner_ns=ran.runner_ns,
+                    cpu_ns=ran.cpu_ns,
+                    verified=True,
+                )
+            )
+        return ran
 
     def load(self, set_: int, case: Case) -> list[Stain]:
         for index, data in enumerate(case.inputs):
@@ -141,7 +162,7 @@ class _Stage:
         return self._judge(case, set_)
 
     async def _run(self, calls: int, case: Case, first_set: int = 0) -> Verdict | None:
-        ran = await self._runner.run(calls, first_set, self._call_s * calls)
+        ran = await self.launch(calls, first_set, case)
         if isinstance(ran, RunFailure):
             return _in_case(case, Verdict(status=ran.status, evidence=ran.evidence))
         refused = _return_code(ran.return_code)

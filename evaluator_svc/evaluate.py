@@ -6,7 +6,7 @@ import os
 import platform
 import secrets
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 
 from evaluator_svc.baselines import Baselines
@@ -15,6 +15,8 @@ from evaluator_svc.claims import Claim
 from evaluator_svc.correctness import SETS, Checked, check, check_shape
 from evaluator_svc.device import Device
 from evaluator_svc.judge import Verdict
+from evaluator_svc.launchers import open_runner
+from evaluator_svc.ledger import Ledger
 from evaluator_svc.measuring import Measurer, Subject
 from evaluator_svc.poison import Poison
 from evaluator_svc.profile import profile
@@ -45,6 +47,7 @@ class _Job:
     source: str
     bench: Workbench
     watch: Stopwatch
+    ledger: Ledger = field(default_factory=Ledger)
 
 
 class Evaluator:
@@ -87,11 +90,11 @@ class Evaluator:
         Raises:
             Unavailable: the store or the cache is gone.
         """
-        watch = watch or Stopwatch()
+        watch, ledger = watch or Stopwatch(), Ledger()
         try:
             async with self._benches.use(*await self._place(request.operator, request.threads)) as bench:
                 source = await self._text(request.kernel.source_hash)
-                job = _Job(request=request, source=source, bench=bench, watch=watch)
+                job = _Job(request=request, source=source, bench=bench, watch=watch, ledger=ledger)
                 if request.purpose is Purpose.SEARCH:
                     bench.start_baselines()
                 evaluation = await self._stages(job)
@@ -100,7 +103,8 @@ class Evaluator:
         except (Retryable, Fatal, OSError, OperatorError, ChipError) as error:
             evidence = (_entry("reason", f"{type(error).__name__}: {error}"),)
             evaluation = Evaluation(status=Status.INFRASTRUCTURE, evidence=evidence)
-        return replace(evaluation, stages=watch.stages(), environment=self._environment(request))
+        evaluation = replace(evaluation, stages=watch.stages(), environment=self._environment(request))
+        return replace(evaluation, ledger_hash=await self._ledger(request, evaluation, ledger))
 
     async def _stages(self, job: _Job) -> Evaluation:
         if job.request.kernel.entry != ENTRY:
@@ -112,6 +116,7 @@ class Evaluator:
                     await sharing.enter_async_context(self._device.gate.shared())
                 with job.watch.span("build"):
                     built = await self._toolchain.build(job.source, job.request.kernel.flags)
+                job.ledger.facts["artefact"] = "" if isinstance(built, BuildFailed) else built.digest
                 if isinstance(built, BuildFailed):
                     log = await self._log(built.log)
                     return Evaluation(status=built.status, evidence=built.evidence, sandbox=built.sandbox, log_hash=log)
@@ -125,12 +130,13 @@ class Evaluator:
                     baselines = await self._baselines(job, stack)
             final = job.request.purpose is Purpose.FINAL
             subject = Subject(
-                library=built.path,
+                built=built,
                 suite=suite,
                 bench=job.bench,
                 baselines=baselines,
                 answers=checked.answers,
                 final=final,
+                ledger=job.ledger,
             )
             made = await self._measurer.measure(subject, job.watch)
             with job.watch.span("timing"):
@@ -159,7 +165,7 @@ class Evaluator:
         limits = self.settings.limits
         runner = self._runner(job, built, suite.inputs, suite.outputs, SETS)
         async with runner:
-            checked = await check(runner, suite.cases, self._poison, call_s=limits.call_s)
+            checked = await check(runner, suite.cases, self._poison, call_s=limits.call_s, ledger=job.ledger)
             level, printed = runner.sandbox, runner.printed(PRINTED_SHOWN)
         verdict, case = checked.verdict, suite.shape_case
         if not verdict.passed and printed:
@@ -170,7 +176,7 @@ class Evaluator:
             return level, checked
         outputs = tuple(reference.spec for reference in case.references)
         async with self._runner(job, built, case.specs, outputs, 1) as runner:
-            shaped = await check_shape(runner, case, self._poison, call_s=limits.call_s)
+            shaped = await check_shape(runner, case, self._poison, call_s=limits.call_s, ledger=job.ledger)
         if shaped.passed:
             shaped = Verdict(evidence=(*verdict.evidence, *shaped.evidence))
         return level, replace(checked, verdict=shaped)
@@ -196,8 +202,8 @@ class Evaluator:
         """A runner for checking."""
         limits = RunnerLimits(memory_bytes=self.settings.limits.kernel_memory_bytes)
         bench = job.bench
-        return Runner.open(
-            built.path,
+        return open_runner(
+            built,
             inputs,
             outputs,
             sets=sets,
@@ -224,6 +230,22 @@ class Evaluator:
             return (await self._ports.store.blobs.get(digest)).decode("utf-8", "replace")
         except KeyError as error:
             raise Fatal(f"the store has no blob {digest}") from error
+
+    async def _ledger(self, request: EvaluationRequested, evaluation: Evaluation, ledger: Ledger) -> str:
+        """Complete the ledger with what the whole evaluation was, and store it."""
+        ledger.facts |= {
+            "operator": request.operator.source_hash,
+            "kernel": request.kernel.source_hash,
+            "kernel_id": request.kernel.kernel_id,
+            "language": request.kernel.language,
+            "flags": " ".join(request.kernel.flags),
+            "purpose": request.purpose.value,
+            "status": evaluation.status.value,
+            "trust": evaluation.trust.value,
+            "sandbox": evaluation.sandbox,
+            **{entry.name: entry.value for entry in evaluation.environment},
+        }
+        return await self._ports.store.blobs.put(ledger.encoded())
 
     async def _log(self, text: str) -> str:
         return await self._ports.store.blobs.put(text.encode()) if text else ""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 
 from evaluator_svc.baselines import Baselines
 from evaluator_svc.calibration import Calibration, calibrate
@@ -15,13 +15,16 @@ from evaluator_svc.cases import Suite
 from evaluator_svc.claims import Claim, Physics, claim
 from evaluator_svc.device import Device
 from evaluator_svc.eviction import Evictor
+from evaluator_svc.launchers import open_runner
+from evaluator_svc.ledger import Ledger
 from evaluator_svc.oracle import new_seed
 from evaluator_svc.poison import Poison
 from evaluator_svc.roofline import MEMORY, NS_PER_S, Peaks, floors
-from evaluator_svc.runner.process import Runner, RunnerLimits
+from evaluator_svc.runner.process import RunnerLimits
 from evaluator_svc.settings import Settings
 from evaluator_svc.stages import Stopwatch
 from evaluator_svc.timing import Contest, Measured
+from evaluator_svc.toolchains import Built
 from evaluator_svc.workbench import Workbench
 from shared.errors import Retryable
 from shared.events import Entry, Status, Trust
@@ -39,13 +42,16 @@ ACCUSATIONS_CONFIRMED = 2
 class Subject:
     """A built kernel that passed the correctness stage, with what it is timed on."""
 
-    library: Path
+    built: Built
     suite: Suite
     bench: Workbench
     baselines: Baselines
     answers: tuple[bytes, ...]
     """What it gave for the suite's first case."""
     final: bool
+    ledger: Ledger
+    processes: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    """Numbers the fresh processes it is timed in."""
 
 
 class Measurer:
@@ -119,8 +125,8 @@ class Measurer:
 
     async def _contest(self, subject: Subject, rounds: int, *, cold_calls: int) -> Measured:
         limits, bench, suite = self._settings.limits, subject.bench, subject.suite
-        runner = Runner.open(
-            subject.library,
+        runner = open_runner(
+            subject.built,
             suite.inputs,
             suite.outputs,
             sets=1,
@@ -137,6 +143,8 @@ class Measurer:
                 self._settings.timing,
                 call_s=limits.call_s,
                 answers=subject.answers,
+                ledger=subject.ledger,
+                process=next(subject.processes),
             )
             measured = await contest.measure(rounds)
             if measured.verdict.passed and cold_calls:

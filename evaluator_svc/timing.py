@@ -17,9 +17,11 @@ from evaluator_svc.baselines import Baselines
 from evaluator_svc.cases import Case
 from evaluator_svc.correctness import Launcher, unequal
 from evaluator_svc.judge import Verdict, judge, within
+from evaluator_svc.ledger import Call, Ledger, Stage
 from evaluator_svc.oracle import new_seed
 from evaluator_svc.poison import Poison
 from evaluator_svc.runner.ending import RunFailure
+from evaluator_svc.runner.process import Ran
 from evaluator_svc.settings import TimingSettings
 from shared.events import Entry, Status
 
@@ -68,8 +70,11 @@ class Contest:
         *,
         call_s: float,
         answers: Sequence[bytes],
+        ledger: Ledger,
+        process: int,
     ) -> None:
-        """``answers``: what the kernel gave for the first of ``cases`` in another process."""
+        """``answers``: what the kernel gave for the first of ``cases`` in another process; this one is ``process``."""
+        self._ledger, self._process = ledger, process
         self._runner, self._baselines, self._poison = runner, baselines, poison
         self._answers = answers
         self._cases, self._settings, self._call_s = cases, settings, call_s
@@ -100,7 +105,7 @@ class Contest:
             for name in self._names:
                 case = self._fresh_inputs(name)
                 evict()
-                elapsed = await self._call(name, 1)
+                elapsed = await self._call(name, 1, Stage.COLD, case)
                 if elapsed is None or (name == CANDIDATE and not await self._verify(case)):
                     return False
                 self._measured.samples[name].cold_ns.append(elapsed)
@@ -111,15 +116,15 @@ class Contest:
         if not await self._repeats():
             return False
         for name in self._names:
-            self._fresh_inputs(name)
+            case = self._fresh_inputs(name)
             for calls in (1, 1):
-                elapsed = await self._call(name, calls)
+                elapsed = await self._call(name, calls, Stage.WARM_UP, case)
                 if elapsed is None:
                     return False
             wanted = round(self._settings.block_ns / max(elapsed or 1, 1))
             calls = max(1, min(CALLS_MAX, wanted))
             # A short call is mostly overhead of the round trip: size it again from a block.
-            elapsed = await self._call(name, calls)
+            elapsed = await self._call(name, calls, Stage.WARM_UP, case)
             if elapsed is None:
                 return False
             self._measured.samples[name].calls = max(
@@ -131,7 +136,7 @@ class Contest:
         """Whether this process gives the bytes that the checked one gave."""
         case = self._cases[0]
         self._load(case)
-        if await self._call(CANDIDATE, 1) is None:
+        if await self._call(CANDIDATE, 1, Stage.WARM_UP, case) is None:
             return False
         given = [self._runner.output_bytes(0, output) for output in range(len(self._answers))]
         differs = unequal(case, self._answers, given, "two processes give different results on equal inputs")
@@ -142,12 +147,12 @@ class Contest:
     async def _block(self, name: str) -> bool:
         samples = self._measured.samples[name]
         case = self._fresh_inputs(name)
-        fresh = await self._call(name, 1)
+        fresh = await self._call(name, 1, Stage.FRESH, case)
         if fresh is None:
             return False
         if name == CANDIDATE:
             self._stain(case)
-        elapsed = await self._call(name, samples.calls, block=True)
+        elapsed = await self._call(name, samples.calls, Stage.BLOCK, case)
         if elapsed is None or (name == CANDIDATE and not await self._verify(case)):
             return False
         samples.fresh_ns.append(fresh)
@@ -177,10 +182,12 @@ class Contest:
         for output in range(len(case.references)):
             self._poison.apply(self._runner.output_bytes(0, output))
 
-    async def _call(self, name: str, calls: int, *, block: bool = False) -> float | None:
+    async def _call(self, name: str, calls: int, stage: Stage, case: Case) -> float | None:
         """Elapsed ns of ``calls`` calls by the controller's clock; None after the candidate failed."""
         if name != CANDIDATE:
-            return await self._baselines.run(name, calls, timeout_s=BASELINE_BLOCK_S)
+            elapsed = await self._baselines.run(name, calls, timeout_s=BASELINE_BLOCK_S)
+            self._record(name, stage, case, calls, elapsed)
+            return elapsed
         # Blocks are sized to milliseconds, or to one call: the limit of one call serves both.
         ran = await self._runner.run(calls, 0, self._call_s)
         if isinstance(ran, RunFailure):
@@ -189,9 +196,28 @@ class Contest:
         if ran.return_code != 0:
             self._fail(Verdict(status=Status.RUNTIME_ERROR, evidence=(_entry("return_code", ran.return_code),)))
             return None
-        if block:
+        self._record(name, stage, case, calls, ran.elapsed_ns, ran)
+        if stage is Stage.BLOCK:
             self._measured.clocks.append((ran.elapsed_ns, ran.runner_ns))
         return ran.elapsed_ns
+
+    def _record(
+        self, name: str, stage: Stage, case: Case, calls: int, elapsed: float | None, ran: Ran | None = None
+    ) -> None:
+        if elapsed is None:
+            return
+        self._ledger.call(
+            Call(
+                stage=stage,
+                process=self._process,
+                contestant=name,
+                case=case.name,
+                calls=calls,
+                controller_ns=round(elapsed),
+                runner_ns=ran.runner_ns if ran else None,
+                cpu_ns=ran.cpu_ns if ran else None,
+            )
+        )
 
     async def _verify(self, case: Case) -> bool:
         """The outputs of the block just timed, against the case it ran on."""
@@ -205,7 +231,7 @@ class Contest:
             return True
         # A last bit may decide a comparison in the operator: what counts is the answer on the case's very inputs.
         self._load(case)
-        if await self._call(CANDIDATE, 1) is None:
+        if await self._call(CANDIDATE, 1, Stage.CHECK, case) is None:
             return False
         wrong = self._wrong(case)
         if wrong is not None:

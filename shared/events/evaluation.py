@@ -136,6 +136,10 @@ class StageTimes:
     framework_ns: int = 0
 
 
+CAUGHT_BY = "caught_by"
+"""The evidence entry, first of a verdict that is not PASSED, that names the layer which caught the kernel."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
     """The verdict on one kernel, a value: a bad kernel is data.
@@ -158,12 +162,19 @@ class Evaluation:
     environment: tuple[Entry, ...] = ()
     log_hash: str = ""
     memoised: bool = False
+    ledger_hash: str = ""
+    """Blob of the ledger: every call, clock, seed and check (``evaluator_svc/ledger.py``)."""
 
     def __post_init__(self) -> None:
         if self.speedups and self.status is not Status.PASSED:
             raise ValueError(f"{self.status} cannot carry a speedup")
         if self.status is Status.PASSED and self.trust is Trust.NONE:
             raise ValueError("PASSED needs a trust level")
+
+    @property
+    def why(self) -> str:
+        """The first evidence that says what happened, rather than which layer saw it; empty for none."""
+        return next((entry.value for entry in self.evidence if entry.name != CAUGHT_BY), "")
 
     def speedup(self, baseline: str = "best") -> Speedup | None:
         """The speedup over ``baseline``; "best" is the faster baseline, i.e. the smallest ratio."""

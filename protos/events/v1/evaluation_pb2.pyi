@@ -155,7 +155,7 @@ class StageTimes(_message.Message):
     def __init__(self, build_ns: _Optional[int] = ..., correctness_ns: _Optional[int] = ..., timing_ns: _Optional[int] = ..., profile_ns: _Optional[int] = ..., wait_ns: _Optional[int] = ..., framework_ns: _Optional[int] = ...) -> None: ...
 
 class Evaluation(_message.Message):
-    __slots__ = ("status", "trust", "evidence", "timings", "speedups", "roofline", "diagnosis", "stages", "sandbox", "environment", "log_hash", "memoised")
+    __slots__ = ("status", "trust", "evidence", "timings", "speedups", "roofline", "diagnosis", "stages", "sandbox", "environment", "log_hash", "memoised", "ledger_hash")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     TRUST_FIELD_NUMBER: _ClassVar[int]
     EVIDENCE_FIELD_NUMBER: _ClassVar[int]
@@ -168,6 +168,7 @@ class Evaluation(_message.Message):
     ENVIRONMENT_FIELD_NUMBER: _ClassVar[int]
     LOG_HASH_FIELD_NUMBER: _ClassVar[int]
     MEMOISED_FIELD_NUMBER: _ClassVar[int]
+    LEDGER_HASH_FIELD_NUMBER: _ClassVar[int]
     status: Status
     trust: Trust
     evidence: _containers.RepeatedCompositeFieldContainer[_values_pb2.Entry]
@@ -180,7 +181,8 @@ class Evaluation(_message.Message):
     environment: _containers.RepeatedCompositeFieldContainer[_values_pb2.Entry]
     log_hash: str
     memoised: bool
-    def __init__(self, status: _Optional[_Union[Status, str]] = ..., trust: _Optional[_Union[Trust, str]] = ..., evidence: _Optional[_Iterable[_Union[_values_pb2.Entry, _Mapping]]] = ..., timings: _Optional[_Iterable[_Union[Timing, _Mapping]]] = ..., speedups: _Optional[_Iterable[_Union[Speedup, _Mapping]]] = ..., roofline: _Optional[_Union[Roofline, _Mapping]] = ..., diagnosis: _Optional[_Union[Diagnosis, _Mapping]] = ..., stages: _Optional[_Union[StageTimes, _Mapping]] = ..., sandbox: _Optional[str] = ..., environment: _Optional[_Iterable[_Union[_values_pb2.Entry, _Mapping]]] = ..., log_hash: _Optional[str] = ..., memoised: bool = ...) -> None: ...
+    ledger_hash: str
+    def __init__(self, status: _Optional[_Union[Status, str]] = ..., trust: _Optional[_Union[Trust, str]] = ..., evidence: _Optional[_Iterable[_Union[_values_pb2.Entry, _Mapping]]] = ..., timings: _Optional[_Iterable[_Union[Timing, _Mapping]]] = ..., speedups: _Optional[_Iterable[_Union[Speedup, _Mapping]]] = ..., roofline: _Optional[_Union[Roofline, _Mapping]] = ..., diagnosis: _Optional[_Union[Diagnosis, _Mapping]] = ..., stages: _Optional[_Union[StageTimes, _Mapping]] = ..., sandbox: _Optional[str] = ..., environment: _Optional[_Iterable[_Union[_values_pb2.Entry, _Mapping]]] = ..., log_hash: _Optional[str] = ..., memoised: bool = ..., ledger_hash: _Optional[str] = ...) -> None: ...
 
 class EvaluationRequested(_message.Message):
     __slots__ = ("search_id", "evaluation_id", "candidate_id", "kernel", "operator", "chip", "purpose", "threads", "attempt", "priority")
