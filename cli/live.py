@@ -115,7 +115,7 @@ def _describe_evaluation(event: EvaluationCompleted, before: Progress, after: Pr
     if evaluation.status in RETRIED:
         return f"{head} {evaluation.status.value.lower()}, measured again: {move}"
     if evaluation.status is not Status.PASSED:
-        why = evaluation.evidence[0].value.splitlines()[0][:100] if evaluation.evidence else ""
+        why = "".join(evaluation.why.splitlines()[:1])[:100]
         return f"{head} {evaluation.status.value} {move}: {why}"
     speedup = evaluation.speedup(after.baseline)
     if speedup is None:

@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 from shared.events import Entry
-
-CAUGHT_BY = "caught_by"
+from shared.events.evaluation import CAUGHT_BY
 
 
 class Layer(StrEnum):

@@ -168,5 +168,4 @@ def _error(evaluation: Evaluation) -> str:
     """Status and first evidence of a failure: what error signatures are matched against; empty for a pass."""
     if evaluation.status is Status.PASSED:
         return ""
-    why = next((entry.value for entry in evaluation.evidence), "")
-    return f"{evaluation.status.value} {why[:ERROR_CHARS_MAX]}".strip()
+    return f"{evaluation.status.value} {evaluation.why[:ERROR_CHARS_MAX]}".strip()

@@ -21,7 +21,6 @@ from evaluator_svc.runner.ending import RunFailure
 from evaluator_svc.runner.program import machine_sandbox, runtime_mounts, stopwatch
 from evaluator_svc.sandbox import Box, Boxed, Limits, Mount
 from shared.errors import Fatal
-from shared.events import Status
 
 KEPT_PAGES = {
     "MALLOC_MMAP_THRESHOLD_": "1073741824",
@@ -103,7 +102,7 @@ class RunnerBox:
         if isinstance(answer, RunFailure):
             return answer
         if answer.kind == protocol.Kind.LOAD:
-            return self.end(ending.failure(Status.LAUNCH_FAILED, load=self.report().text))
+            return self.end(ending.not_loaded(self.report()))
         return None
 
     def ask(self, *, calls: int, first_set: int, timeout_s: float) -> tuple[protocol.Reply | RunFailure, int]:
@@ -116,7 +115,7 @@ class RunnerBox:
             protocol.command(calls=calls, first_set=first_set, sequence=sequence), timeout_s
         )
         if isinstance(answer, protocol.Reply) and answer.sequence != sequence:
-            return self.end(ending.failure(Status.CHEAT, channel=ending.SPOKE)), elapsed
+            return self.end(ending.spoke()), elapsed
         return answer, elapsed
 
     def end(self, cause: RunFailure | None) -> RunFailure:
@@ -214,11 +213,11 @@ class RunnerBox:
             self._command, command, len(command), self._reply, answer, len(answer), int(timeout_s * 1000), elapsed
         )
         if got == -1:
-            return self.end(ending.failure(Status.TIMEOUT, limit_s=f"{timeout_s:g}")), 0
+            return self.end(ending.timed_out(timeout_s)), 0
         if got <= 0:
             return self.end(None), 0
         reply = protocol.reply(answer.raw[:got])
-        return (reply or self.end(ending.failure(Status.CHEAT, channel=ending.SPOKE))), elapsed.value
+        return reply or self.end(ending.spoke()), elapsed.value
 
 
 def _stat(directory: Path) -> list[str]:

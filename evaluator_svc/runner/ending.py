@@ -1,16 +1,18 @@
 """Why a runner ended (pure): from what the controller saw and, for evidence, what the runner reported.
 
-| what happened | status |
-|---|---|
-| time is up, on the clock or on the processor | TIMEOUT |
-| refused system call (socket, fork, exec, open …) | CHEAT |
-| exit of its own accord, even with code 0 | CHEAT |
-| foreign bytes on the result channel, or its loss | CHEAT |
-| more threads alive after a call than were granted | CHEAT |
-| an allocation was refused and the kernel failed or gave up; killed by the kernel for memory | OUT_OF_MEMORY |
-| write into an input | MUTATED_INPUT |
-| any other fatal signal, an exception | RUNTIME_ERROR |
-| cannot be loaded, no ke_launch | LAUNCH_FAILED |
+| what happened | status | caught by |
+|---|---|---|
+| time is up, on the clock or on the processor | TIMEOUT | resource limits |
+| refused system call (socket, fork, exec, open …) | CHEAT | sandbox |
+| exit of its own accord, even with code 0 | CHEAT | result channel |
+| foreign bytes on the result channel, or its loss | CHEAT | result channel |
+| more threads alive after a call than were granted | CHEAT | thread audit |
+| an allocation was refused and the kernel failed or gave up; killed for memory | OUT_OF_MEMORY | resource limits |
+| printed more than it may | RUNTIME_ERROR | resource limits |
+| write into an input | MUTATED_INPUT | input immutability |
+| access just outside of a buffer | RUNTIME_ERROR | output contract |
+| any other fatal signal, an exception | RUNTIME_ERROR | crash |
+| cannot be loaded, no ke_launch | LAUNCH_FAILED | launch |
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import signal
 from dataclasses import dataclass
 
 from evaluator_svc import syscalls
+from evaluator_svc.layers import Layer, caught
 from evaluator_svc.runner.layout import Layout
 from evaluator_svc.runner.protocol import Kind, Report
 from shared.events import Entry, Status
@@ -29,7 +32,6 @@ STACK_REACH = 1 << 20
 """A fault this close to the stack pointer is a stack overflow; bytes."""
 NULL_REACH = 1 << 16
 """Addresses below are offsets from a null pointer; Linux maps nothing there (``vm.mmap_min_addr``)."""
-SPOKE = "spoke on the result channel"
 KILLED = 128 + signal.SIGKILL
 
 
@@ -41,10 +43,35 @@ class RunFailure:
     evidence: tuple[Entry, ...]
 
 
-def failure(status: Status, **evidence: object) -> RunFailure:
-    return RunFailure(
-        status=status, evidence=tuple(Entry(name=k, value=str(v)) for k, v in evidence.items() if v != "")
-    )
+def failure(status: Status, layer: Layer, **evidence: object) -> RunFailure:
+    """A failure that ``layer`` caught; entries without a value are left out."""
+    said = tuple(Entry(name=k, value=str(v)) for k, v in evidence.items() if v != "")
+    return RunFailure(status=status, evidence=(caught(layer), *said))
+
+
+def timed_out(limit_s: float) -> RunFailure:
+    """No answer within ``limit_s`` seconds."""
+    return failure(Status.TIMEOUT, Layer.LIMITS, limit_s=f"{limit_s:g}")
+
+
+def spoke() -> RunFailure:
+    """Bytes on the result channel that answer no question of the controller's."""
+    return failure(Status.CHEAT, Layer.CHANNEL, channel="spoke on the result channel")
+
+
+def not_loaded(report: Report) -> RunFailure:
+    """The dynamic linker refused the library, or it has no ke_launch."""
+    return failure(Status.LAUNCH_FAILED, Layer.LAUNCH, load=report.text)
+
+
+def left_threads(alive: int, granted: int) -> RunFailure:
+    """More threads lived after a call than were granted."""
+    return failure(Status.CHEAT, Layer.THREADS, threads=f"{alive} alive after a call, {granted} granted")
+
+
+def overran(where: str) -> RunFailure:
+    """Bytes outside an output were overwritten."""
+    return failure(Status.RUNTIME_ERROR, Layer.CONTRACT, fault=f"write {where}")
 
 
 def classify(report: Report, exit_status: int | None, layout: Layout) -> RunFailure:
@@ -53,48 +80,56 @@ def classify(report: Report, exit_status: int | None, layout: Layout) -> RunFail
     Precedence: a refused system call, then memory, then the signal, then a plain exit.
     """
     if report.kind == Kind.SIGNAL and report.signal == signal.SIGSYS:
-        return failure(Status.CHEAT, forbidden=syscalls.describe(report.syscall), argument=report.text)
+        return failure(Status.CHEAT, Layer.SANDBOX, forbidden=syscalls.describe(report.syscall), argument=report.text)
     if exit_status == 128 + signal.SIGSYS:  # signals were blocked, as posix_spawn does before it clones
-        return failure(Status.CHEAT, forbidden="a system call with signals blocked, as system() and posix_spawn() do")
+        return failure(
+            Status.CHEAT,
+            Layer.SANDBOX,
+            forbidden="a system call with signals blocked, as system() and posix_spawn() do",
+        )
     if report.kind == Kind.CHANNEL or exit_status is None:
-        return failure(Status.CHEAT, channel="closed the result channel")
+        return failure(Status.CHEAT, Layer.CHANNEL, channel="closed the result channel")
     if report.refused and (report.kind != Kind.NONE or exit_status > 128):
-        return failure(Status.OUT_OF_MEMORY, refused_bytes=report.refused, signal=_signal_name(report.signal))
+        return failure(
+            Status.OUT_OF_MEMORY, Layer.LIMITS, refused_bytes=report.refused, signal=_signal_name(report.signal)
+        )
     if report.kind == Kind.SIGNAL:
         return _fault(report, layout)
     if exit_status == KILLED:
-        return failure(Status.OUT_OF_MEMORY, killed="by the kernel, out of memory")
+        return failure(Status.OUT_OF_MEMORY, Layer.LIMITS, killed="by the kernel, out of memory")
     if exit_status > 128:
-        return failure(Status.RUNTIME_ERROR, signal=_signal_name(exit_status - 128))
-    return failure(Status.CHEAT, exited=f"by itself with code {exit_status}")
+        return failure(Status.RUNTIME_ERROR, Layer.CRASH, signal=_signal_name(exit_status - 128))
+    return failure(Status.CHEAT, Layer.CHANNEL, exited=f"by itself with code {exit_status}")
 
 
 def thrown(report: Report, kind: int) -> RunFailure:
     """An exception left ke_launch."""
     if kind == Kind.BAD_ALLOC or report.refused:
-        return failure(Status.OUT_OF_MEMORY, refused_bytes=report.refused or "", exception=report.text)
-    return failure(Status.RUNTIME_ERROR, exception=report.text)
+        return failure(Status.OUT_OF_MEMORY, Layer.LIMITS, refused_bytes=report.refused or "", exception=report.text)
+    return failure(Status.RUNTIME_ERROR, Layer.CRASH, exception=report.text)
 
 
 def refused(report: Report, code: int) -> RunFailure:
     """ke_launch gave up with ``code`` after an allocation was refused."""
-    return failure(Status.OUT_OF_MEMORY, refused_bytes=report.refused, return_code=code)
+    return failure(Status.OUT_OF_MEMORY, Layer.LIMITS, refused_bytes=report.refused, return_code=code)
 
 
 def _fault(report: Report, layout: Layout) -> RunFailure:
     name = _signal_name(report.signal)
     if report.signal == signal.SIGXCPU:
-        return failure(Status.TIMEOUT, signal=name)
+        return failure(Status.TIMEOUT, Layer.LIMITS, signal=name)
+    if report.signal == signal.SIGXFSZ:
+        return failure(Status.RUNTIME_ERROR, Layer.LIMITS, signal=name)
     if report.signal not in (signal.SIGSEGV, signal.SIGBUS):
-        return failure(Status.RUNTIME_ERROR, signal=name)
+        return failure(Status.RUNTIME_ERROR, Layer.CRASH, signal=name)
     access = "write" if report.error & WRITE_FAULT else "read"
     offset = report.address - report.base
     if not 0 <= offset < layout.span:
-        return failure(Status.RUNTIME_ERROR, signal=name, fault=f"{access} {_elsewhere(report)}")
+        return failure(Status.RUNTIME_ERROR, Layer.CRASH, signal=name, fault=f"{access} {_elsewhere(report)}")
     region = layout.inside_input(offset)
     if region is not None and access == "write":
-        return failure(Status.MUTATED_INPUT, signal=name, fault=f"write to {layout.where(offset)}")
-    return failure(Status.RUNTIME_ERROR, signal=name, fault=f"{access} {layout.where(offset)}")
+        return failure(Status.MUTATED_INPUT, Layer.INPUTS, signal=name, fault=f"write to {layout.where(offset)}")
+    return failure(Status.RUNTIME_ERROR, Layer.CONTRACT, signal=name, fault=f"{access} {layout.where(offset)}")
 
 
 def _elsewhere(report: Report) -> str:

@@ -20,7 +20,6 @@ from evaluator_svc.runner.buffers import Buffers
 from evaluator_svc.runner.ending import RunFailure
 from evaluator_svc.runner.protocol import Kind
 from evaluator_svc.tensors import TensorSpec
-from shared.events import Status
 
 __all__ = ["KEPT_PAGES", "Ran", "RunFailure", "Runner", "RunnerLimits"]
 
@@ -192,9 +191,8 @@ class Runner:
         if answer.code != 0 and box.report().refused:
             return box.end(ending.refused(box.report(), answer.code))
         if alive > self._threads:
-            left = f"{alive} alive after a call, {self._threads} granted"
-            return box.end(ending.failure(Status.CHEAT, threads=left))
+            return box.end(ending.left_threads(alive, self._threads))
         broken = self._buffers.slack_broken()
         if broken is not None:
-            return box.end(ending.failure(Status.RUNTIME_ERROR, fault=f"write {broken}"))
+            return box.end(ending.overran(broken))
         return Ran(elapsed_ns=elapsed, runner_ns=answer.spent_ns, cpu_ns=spent, return_code=answer.code)

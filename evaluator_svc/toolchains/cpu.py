@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from evaluator_svc.layers import Layer, caught
 from evaluator_svc.runner.program import ABI, cache_directory, compiler
 from evaluator_svc.toolchains import BuildFailed, Built, artefacts
 from evaluator_svc.toolchains.build_box import BuildBox, BuildLimits, Finished
@@ -75,7 +76,7 @@ class CpuToolchain:
             try:
                 data = artefacts.collect(Path(work) / artefacts.NAME)
             except artefacts.RefusedArtefact as error:
-                return _rejected(str(error), log=done.log, build_ns=took, sandbox=done.sandbox)
+                return _rejected(str(error), Layer.BUILD, log=done.log, build_ns=took, sandbox=done.sandbox)
             assembly = _assembly(Path(work))
         return artefacts.keep(kept, data, assembly=assembly, log=done.log, build_ns=took, sandbox=done.sandbox)
 
@@ -117,21 +118,22 @@ def _key(source: str, flags: Sequence[str]) -> str:
 def _unacceptable(source: str, flags: Sequence[str]) -> BuildFailed | None:
     bad = refused(flags)
     if bad is not None:
-        return _rejected(f"flag {bad!r} is not allowed")
+        return _rejected(f"flag {bad!r} is not allowed", Layer.STATIC)
     if len(source.encode()) > SOURCE_BYTES_MAX:
-        return _rejected(f"source is larger than {SOURCE_BYTES_MAX >> 20} MiB")
+        return _rejected(f"source is larger than {SOURCE_BYTES_MAX >> 20} MiB", Layer.STATIC)
     return None
 
 
-def _rejected(why: str, *, log: str = "", build_ns: int = 0, sandbox: str = "") -> BuildFailed:
-    evidence = (Entry(name="first_error", value=why),)
+def _rejected(why: str, layer: Layer, *, log: str = "", build_ns: int = 0, sandbox: str = "") -> BuildFailed:
+    evidence = (caught(layer), Entry(name="first_error", value=why))
     return BuildFailed(status=Status.COMPILE_ERROR, evidence=evidence, log=log, build_ns=build_ns, sandbox=sandbox)
 
 
 def _failed(done: Finished, build_ns: int, limits: BuildLimits) -> BuildFailed:
     def failed(status: Status, name: str, value: str) -> BuildFailed:
-        return BuildFailed(status=status, evidence=(Entry(name=name, value=value),), log=done.log, build_ns=build_ns,
-                           sandbox=done.sandbox)  # fmt: skip
+        layer = Layer.BUILD if status is Status.COMPILE_ERROR else Layer.LIMITS
+        evidence = (caught(layer), Entry(name=name, value=value))
+        return BuildFailed(status=status, evidence=evidence, log=done.log, build_ns=build_ns, sandbox=done.sandbox)
 
     if done.status is None:
         return failed(Status.TIMEOUT, "build", f"took longer than {limits.time_s:g} s")

@@ -88,7 +88,7 @@ def standing(parent: Parent) -> str:
     if parent.evaluation is None:
         return "parent not measured"
     if parent.failed:
-        reason = next((f": {e.value}" for e in parent.evaluation.evidence), "")
+        reason = f": {parent.evaluation.why}" if parent.evaluation.why else ""
         return f"parent failed with {parent.evaluation.status}{reason[:160]}"
     text = "bound unknown" if parent.bound is Bound.UNKNOWN else f"{parent.bound.value}-bound"
     if roofline.fraction_ppm:
