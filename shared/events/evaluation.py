@@ -162,6 +162,8 @@ class Evaluation:
     environment: tuple[Entry, ...] = ()
     log_hash: str = ""
     memoised: bool = False
+    ledger_hash: str = ""
+    """Blob of the ledger: every call, clock, seed and check (``evaluator_svc/ledger.py``)."""
 
     def __post_init__(self) -> None:
         if self.speedups and self.status is not Status.PASSED:
