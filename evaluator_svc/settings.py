@@ -10,7 +10,7 @@ import platformdirs
 
 from shared import settings
 
-HARNESS_VERSION = "2"
+HARNESS_VERSION = "3"
 """Part of the key of every remembered verdict: raise it when a verdict could come out differently."""
 
 
