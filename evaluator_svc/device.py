@@ -64,12 +64,12 @@ class Gate:
 
 
 class Device:
-    """The cores of this machine as one device."""
+    """One device: the cores of this machine (``cpu``), or a GPU by its identity."""
 
-    def __init__(self, leases: Leases, lock: Path, *, owner: str, lease_s: float, wait_s: float) -> None:
+    def __init__(self, leases: Leases, lock: Path, *, name: str, owner: str, lease_s: float, wait_s: float) -> None:
         self.gate = Gate()
         self._leases, self._owner, self._lease_s, self._wait_s = leases, owner, lease_s, wait_s
-        self._name = f"device/{socket.gethostname()}/cpu"
+        self._name = f"device/{socket.gethostname()}/{name}"
         lock.parent.mkdir(parents=True, exist_ok=True)
         self._lock = lock
 

@@ -24,12 +24,13 @@ from evaluator_svc.roofline import UNKNOWN, roofline
 from evaluator_svc.runner.process import Runner, RunnerLimits
 from evaluator_svc.settings import HARNESS_VERSION, Settings
 from evaluator_svc.stages import Stopwatch
+from evaluator_svc.target import target_of
 from evaluator_svc.tensors import TensorSpec
 from evaluator_svc.toolchains import BuildFailed, Built, Toolchain
 from evaluator_svc.trusted_child import OracleLost
 from evaluator_svc.workbench import Workbench, Workbenches
 from shared.errors import ChipError, Fatal, OperatorError, Retryable, Unavailable
-from shared.events import Entry, Evaluation, EvaluationRequested, OperatorRef, Purpose, Status
+from shared.events import Entry, Evaluation, EvaluationRequested, OperatorRef, Purpose, Status, Trust
 from shared.ports import Ports
 
 SHAPE_GUARD = b"\0ke_shape_guard\0"
@@ -55,11 +56,13 @@ class Evaluator:
 
     def __init__(self, ports: Ports, settings: Settings, toolchain: Toolchain) -> None:
         self._ports, self.settings, self._toolchain = ports, settings, toolchain
-        self._benches = Workbenches(settings)
+        self._target = target_of(settings.chip)
+        self._benches = Workbenches(settings, self._target)
         self._poison = Poison()
         self._device = Device(
             ports.cache.leases,
-            settings.cache / "device-cpu.lock",
+            settings.cache / f"device-{self._target.device}.lock",
+            name=self._target.device,
             owner=f"{os.getpid()}-{secrets.token_hex(4)}",
             lease_s=settings.limits.lease_s,
             wait_s=settings.limits.device_wait_s,
@@ -95,7 +98,7 @@ class Evaluator:
             async with self._benches.use(*await self._place(request.operator, request.threads)) as bench:
                 source = await self._text(request.kernel.source_hash)
                 job = _Job(request=request, source=source, bench=bench, watch=watch, ledger=ledger)
-                if request.purpose is Purpose.SEARCH:
+                if request.purpose is Purpose.SEARCH and self._target.timed:
                     bench.start_baselines()
                 evaluation = await self._stages(job)
         except Unavailable:
@@ -126,6 +129,8 @@ class Evaluator:
                     verdict = checked.verdict
                 if not verdict.passed:
                     return Evaluation(status=verdict.status, evidence=verdict.evidence, sandbox=level)
+                if not self._target.timed:
+                    return _interpreted(verdict, level)
                 with job.watch.span("timing"):
                     baselines = await self._baselines(job, stack)
             final = job.request.purpose is Purpose.FINAL
@@ -266,6 +271,12 @@ class Evaluator:
             _entry("threads", request.threads),
             _entry("cpus", ",".join(map(str, self._cpus[-request.threads :]))),
         )
+
+
+def _interpreted(verdict: Verdict, level: str) -> Evaluation:
+    """Right, by an interpreter, on a machine without the chip: nothing is claimed of its speed."""
+    said = _entry("interpreted", "ran on this machine's cores by the language's interpreter; nothing was timed")
+    return Evaluation(status=Status.PASSED, trust=Trust.L1, evidence=(*verdict.evidence, said), sandbox=level)
 
 
 def _entry(name: str, value: object) -> Entry:

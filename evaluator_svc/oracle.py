@@ -36,9 +36,9 @@ class Oracle:
         self._child, self._operator, self._scratch, self._timeout_s = child, operator, scratch, timeout_s
         self._serial = 0
 
-    async def open(self, source: str, threads: int) -> None:
-        """Load the operator's text in the child."""
-        await self._ask("open", role="oracle", source=source, name=self._operator.name, threads=threads)
+    async def open(self, source: str, threads: int, device: str) -> None:
+        """Load the operator's text in the child, whose reference computes on ``device`` (as torch names it)."""
+        await self._ask("open", role="oracle", source=source, name=self._operator.name, threads=threads, device=device)
 
     async def describe(self) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...], int | None]:
         """Specs of inputs and of outputs, and the operations of its contractions (None: unknown)."""

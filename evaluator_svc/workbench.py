@@ -18,6 +18,7 @@ from evaluator_svc.baselines import Baselines
 from evaluator_svc.cases import Suite
 from evaluator_svc.oracle import HELD_OUT, Oracle
 from evaluator_svc.settings import Settings
+from evaluator_svc.target import Target
 from evaluator_svc.trusted_child import OracleLost, TrustedChild
 from shared.errors import OperatorError
 from shared.events import OperatorRef
@@ -30,9 +31,15 @@ class Workbench:
     """One operator at one thread count. Use ``close`` when done."""
 
     def __init__(
-        self, operator: OperatorRef, source: str, threads: int, cpus: tuple[int, ...], settings: Settings
+        self,
+        operator: OperatorRef,
+        source: str,
+        threads: int,
+        cpus: tuple[int, ...],
+        settings: Settings,
+        target: Target,
     ) -> None:
-        self.operator, self.threads, self.cpus = operator, threads, cpus
+        self.operator, self.threads, self.cpus, self.target = operator, threads, cpus, target
         self._source, self._settings = source, settings
         self._stack = AsyncExitStack()
         self._scratch = scratch.make()
@@ -93,7 +100,7 @@ class Workbench:
         await self._stack.enter_async_context(child)
         self._children.append(child)
         oracle = Oracle(child, self.operator, self._scratch, timeout_s=self._settings.limits.oracle_s)
-        await oracle.open(self._source, self.threads)
+        await oracle.open(self._source, self.threads, self.target.torch_device)
         return oracle
 
     async def _admit(self) -> tuple[Suite, Admission]:
@@ -120,7 +127,7 @@ class Workbench:
             self._children.append(child)
         private = self._scratch / name
         private.mkdir(exist_ok=True)
-        baselines = Baselines(child, self.operator, private)
+        baselines = Baselines(child, self.operator, private, target=self.target)
         await baselines.open(self._source, suite.inputs, threads=self.threads, timeout_s=self._settings.limits.oracle_s)
         baselines.write_inputs(suite.public[0].inputs)
         await baselines.compile(timeout_s=self._settings.limits.compile_s)
@@ -130,9 +137,9 @@ class Workbench:
 class Workbenches:
     """The workbenches of a worker; beyond the limit, the least recently used that nobody uses is closed."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, target: Target) -> None:
         scratch.sweep()
-        self._settings = settings
+        self._settings, self._target = settings, target
         self._open: OrderedDict[tuple[str, int], Workbench] = OrderedDict()
         self._users: Counter[Workbench] = Counter()
 
@@ -144,7 +151,7 @@ class Workbenches:
         key = (operator.source_hash, threads)
         bench = self._open.get(key)
         if bench is None or bench.lost:
-            bench = self._open[key] = Workbench(operator, source, threads, cpus, self._settings)
+            bench = self._open[key] = Workbench(operator, source, threads, cpus, self._settings, self._target)
         self._open.move_to_end(key)
         self._users[bench] += 1
         try:

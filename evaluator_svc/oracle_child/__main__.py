@@ -13,16 +13,18 @@ from typing import Any
 
 from evaluator_svc.oracle_child.answers import Oracle
 from evaluator_svc.oracle_child.baseline import Baseline
+from evaluator_svc.oracle_child.gpu_peaks import Calibrator
 from evaluator_svc.oracle_child.model import OperatorFault
 
-ROLES: dict[str, type[Oracle | Baseline]] = {"oracle": Oracle, "baseline": Baseline}
-ACTIONS = frozenset({"describe", "case", "perturbed", "repeat", "attach", "compile", "run"})
+Served = Oracle | Baseline | Calibrator
+ROLES: dict[str, type[Served]] = {"oracle": Oracle, "baseline": Baseline, "calibrator": Calibrator}
+ACTIONS = frozenset({"describe", "case", "perturbed", "repeat", "attach", "load", "compile", "run", "measure"})
 
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what the operator prints must not be read as an answer
-    served: Oracle | Baseline | None = None
+    served: Served | None = None
     for line in sys.stdin:
         request: dict[str, Any] = json.loads(line)
         try:

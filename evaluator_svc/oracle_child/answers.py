@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from evaluator_svc.oracle_child.model import KE_DTYPES, Operator, OperatorFault, Sample, run
+from evaluator_svc.oracle_child.model import CPU, KE_DTYPES, Operator, OperatorFault, Sample, run
 from evaluator_svc.oracle_child.values import nudged, perturbed, reshaped, transformed
 from shared.dtypes import DType
 
@@ -27,7 +28,7 @@ class Oracle:
 
     def __init__(self, request: dict[str, Any]) -> None:
         torch.set_num_threads(int(request["threads"]))
-        self._operator = Operator(str(request["source"]), str(request["name"]))
+        self._operator = Operator(str(request["source"]), str(request["name"]), str(request.get("device", CPU)))
 
     def describe(self, request: dict[str, Any]) -> dict[str, Any]:
         """Specs of inputs and outputs, and the floating-point operations of contractions (None: unknown)."""
@@ -75,7 +76,7 @@ class Oracle:
     def repeat(self, request: dict[str, Any]) -> dict[str, Any]:
         """Whether two runs of fresh copies on equal inputs give equal bytes."""
         sample = self._operator.sample(int(request["seed"]))
-        first, second = (run(Sample(model=copy.deepcopy(sample.model), arguments=sample.arguments)) for _ in range(2))
+        first, second = (run(replace(sample, model=copy.deepcopy(sample.model))) for _ in range(2))
         same = all(_bytes(a).tobytes() == _bytes(b).tobytes() for a, b in zip(first, second, strict=True))
         return {"same": same}
 

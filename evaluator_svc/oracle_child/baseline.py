@@ -9,30 +9,50 @@ from typing import Any
 
 import torch
 
-from evaluator_svc.oracle_child.model import Operator, Sample, seed_everything
+from evaluator_svc.oracle_child.flush import Flush
+from evaluator_svc.oracle_child.model import CPU, Operator, Sample, seed_everything
 from shared.dtypes import DType
 
 EAGER, COMPILED = "eager", "compiled"
+FLUSH = "flush"
+"""On a GPU: the flush before each call, alone."""
 
 
 class Baseline:
-    """Both baselines of one operator on inputs that live in memory shared with the controller."""
+    """Both baselines of one operator on inputs that live in memory shared with the controller.
+
+    On a GPU they run on copies there, which ``load`` renews, and every call has a flushed cache before it.
+    """
 
     def __init__(self, request: dict[str, Any]) -> None:
         torch.set_num_threads(int(request["threads"]))
-        self._operator = Operator(str(request["source"]), str(request["name"]))
+        self._device = str(request.get("device", CPU))
+        self._operator = Operator(str(request["source"]), str(request["name"]), self._device)
         self._sample = self._operator.sample(int(request["seed"]))
         self._calls: dict[str, Callable[..., Any]] = {EAGER: self._sample.model}
         self._map: mmap.mmap | None = None
+        self._shared: list[torch.Tensor] = []
+        self._flush = Flush() if self._device != CPU else None
+        if self._flush is not None:
+            self._calls[FLUSH] = lambda *_: None
 
     def attach(self, request: dict[str, Any]) -> dict[str, Any]:
         """Rebind arguments, parameters and buffers to the shared memory at ``path`` (blocks as the oracle writes)."""
         with open(request["path"], "r+b") as file:  # noqa: PTH123
             self._map = mmap.mmap(file.fileno(), 0)
-        tensors = [_view(self._map, block) for block in request["blocks"]]
+        self._shared = [_view(self._map, block) for block in request["blocks"]]
+        bound = self._shared if self._flush is None else [tensor.to(self._device) for tensor in self._shared]
         count = len(self._sample.tensor_arguments())
-        _bind_state(self._sample.model, tensors[count:])
-        self._sample = self._sample.with_arguments(tensors[:count])
+        _bind_state(self._sample.model, bound[count:])
+        self._sample = self._sample.with_arguments(bound[:count])
+        return {}
+
+    def load(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Copy what the controller has written to the device."""
+        del request
+        for on_device, shared in zip(self._sample.inputs, self._shared, strict=True):
+            on_device.copy_(shared)
+        torch.cuda.synchronize()
         return {}
 
     def compile(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -52,10 +72,17 @@ class Baseline:
     def run(self, request: dict[str, Any]) -> dict[str, Any]:
         """Run one baseline ``calls`` times; answers its own clock, for agreement with the controller's."""
         call, arguments = self._calls[str(request["which"])], self._sample.arguments
+        flush, calls = self._flush, int(request["calls"])
         with torch.inference_mode():
             started = time.perf_counter_ns()
-            for _ in range(int(request["calls"])):
-                call(*arguments)
+            if flush is None:
+                for _ in range(calls):
+                    call(*arguments)
+            else:
+                for _ in range(calls):
+                    flush()
+                    call(*arguments)
+                torch.cuda.synchronize()
             return {"own_ns": time.perf_counter_ns() - started}
 
     @property
@@ -72,7 +99,7 @@ def _view(memory: mmap.mmap, block: dict[str, Any]) -> torch.Tensor:
 
 
 def _bind_state(model: torch.nn.Module, tensors: list[torch.Tensor]) -> None:
-    """Make every parameter and buffer of ``model`` a view of shared memory, so that new values need no copy here."""
+    """Make every parameter and buffer of ``model`` one of ``tensors``, so that new values arrive under its address."""
     state = model.state_dict(keep_vars=True)
     for held, tensor in zip(state.values(), tensors, strict=True):
         held.data = tensor

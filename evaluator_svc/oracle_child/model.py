@@ -16,6 +16,7 @@ from shared.dtypes import DType
 
 TORCH_DTYPES: dict[DType, torch.dtype] = {dtype: getattr(torch, dtype.value) for dtype in DType}
 KE_DTYPES = {torch_dtype: dtype for dtype, torch_dtype in TORCH_DTYPES.items()}
+CPU = "cpu"
 DIMENSIONS_MAX = 8
 """``KE_MAX_DIMS`` of ``ke_abi.h``."""
 
@@ -30,6 +31,8 @@ class Sample:
 
     model: torch.nn.Module
     arguments: tuple[Any, ...]
+    device: str = "cpu"
+    """Where ``run`` computes; model, arguments and results are on the host all the same."""
 
     @property
     def inputs(self) -> tuple[torch.Tensor, ...]:
@@ -62,8 +65,8 @@ class Operator:
         OperatorFault: the module, its constructor or its inputs raise, or are of no use to a kernel.
     """
 
-    def __init__(self, source: str, name: str) -> None:
-        self.name = name
+    def __init__(self, source: str, name: str, device: str = "cpu") -> None:
+        self.name, self._device = name, device
         module = types.ModuleType("operator_under_test")
         sys.modules[module.__name__] = module  # dataclasses and torch.compile look a class's module up there
         _guard("its top level", lambda: exec(compile(source, f"{name}.py", "exec"), module.__dict__))  # noqa: S102
@@ -81,7 +84,7 @@ class Operator:
         if not isinstance(arguments, list | tuple):
             raise OperatorFault(f"get_inputs() must return a list of tensors, not {type(arguments).__name__}")
         contiguous = tuple(a.detach().contiguous() if isinstance(a, torch.Tensor) else a for a in arguments)
-        sample = Sample(model=model.eval(), arguments=contiguous)
+        sample = Sample(model=model.eval(), arguments=contiguous, device=self._device)
         _check_tensors(sample.inputs, "input")
         if not sample.tensor_arguments():
             raise OperatorFault("get_inputs() returns no tensor")
@@ -99,6 +102,10 @@ def run(sample: Sample, precision: DType | None = None) -> tuple[torch.Tensor, .
         model = copy.deepcopy(sample.model).to(dtype)
         cast = [a.to(dtype) if a.is_floating_point() else a for a in sample.tensor_arguments()]
         sample = replace(sample, model=model).with_arguments(cast)
+    if sample.device != CPU:
+        sample = replace(sample, model=copy.deepcopy(sample.model).to(sample.device)).with_arguments(
+            [a.to(sample.device) for a in sample.tensor_arguments()]
+        )
     with torch.no_grad():
         result = _guard("Model.forward", lambda: sample.model(*sample.arguments))
     outputs = (result,) if isinstance(result, torch.Tensor) else result
@@ -107,7 +114,7 @@ def run(sample: Sample, precision: DType | None = None) -> tuple[torch.Tensor, .
     for output in outputs:
         if not isinstance(output, torch.Tensor):
             raise OperatorFault(f"Model.forward returns a {type(output).__name__} among its outputs, not a tensor")
-    done = tuple(output.detach().contiguous() for output in outputs)
+    done = tuple(output.detach().contiguous().to(CPU) for output in outputs)
     _check_tensors(done, "output")
     return done
 

@@ -10,6 +10,7 @@ import pytest
 from evaluator_svc.baselines import Baselines
 from evaluator_svc.cases import elements
 from evaluator_svc.oracle import Oracle
+from evaluator_svc.target import target_of
 from evaluator_svc.tensors import TensorSpec
 from evaluator_svc.trusted_child import OracleLost, TrustedChild
 from shared import operators
@@ -52,8 +53,8 @@ async def test_the_oracle_draws_secret_values_and_gives_parameters_other_ones_in
     async with child("oracle") as process:
         oracle = Oracle(process, AFFINE.ref, tmp_path, timeout_s=60)
         with pytest.raises(OperatorError, match="^affine: its top level raises"):
-            await oracle.open("import nowhere_to_be_found", threads=1)
-        await oracle.open(AFFINE.source, threads=1)
+            await oracle.open("import nowhere_to_be_found", threads=1, device="cpu")
+        await oracle.open(AFFINE.source, threads=1, device="cpu")
         suite = await oracle.suite(public=1, held_out=("scaled_up",))
         other = await oracle.suite(public=1, held_out=())
         again = [(await oracle.case(7))[0] for _ in range(2)]
@@ -77,7 +78,7 @@ async def test_the_oracle_draws_secret_values_and_gives_parameters_other_ones_in
 @on_loop
 async def test_baselines_read_what_the_controller_wrote(tmp_path: Path):
     async with child("baseline") as process:
-        baselines = Baselines(process, AFFINE.ref, tmp_path)
+        baselines = Baselines(process, AFFINE.ref, tmp_path, target=target_of("cpu-x86_64"))
         await baselines.open(AFFINE.source, INPUTS, threads=1, timeout_s=60)
         values = [np.full(spec.nbytes // 4, 0.5, dtype=np.float32).view(np.uint8) for spec in INPUTS]
         baselines.write_inputs(values)
@@ -92,7 +93,7 @@ async def test_baselines_read_what_the_controller_wrote(tmp_path: Path):
 async def test_an_operator_that_never_ends_loses_the_oracle_at_its_limit(tmp_path: Path):
     source = AFFINE.source.replace("return [torch.randn(4, 16)]", "while True: pass")
     async with child("oracle") as process:
-        await Oracle(process, AFFINE.ref, tmp_path, timeout_s=60).open(source, threads=1)
+        await Oracle(process, AFFINE.ref, tmp_path, timeout_s=60).open(source, threads=1, device="cpu")
         with pytest.raises(OracleLost, match="were not enough"):
             await Oracle(process, AFFINE.ref, tmp_path, timeout_s=1).describe()
 

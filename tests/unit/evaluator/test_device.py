@@ -16,7 +16,7 @@ from tests.aio import on_loop
 
 
 def device(leases, lock: Path, owner: str, wait_s: float = 30.0) -> Device:
-    return Device(leases, lock, owner=owner, lease_s=60.0, wait_s=wait_s)
+    return Device(leases, lock, name="cpu", owner=owner, lease_s=60.0, wait_s=wait_s)
 
 
 async def both_inside(first: Device, second: Device) -> bool:
@@ -68,7 +68,7 @@ async def test_waiting_in_vain_is_retryable(tmp_path: Path):
 @on_loop
 async def test_the_lease_is_renewed_for_as_long_as_the_device_is_in_use(tmp_path: Path):
     async with open_cache("memory:", SystemClock()) as shared:
-        mine = Device(shared.leases, tmp_path / "a.lock", owner="a", lease_s=0.06, wait_s=30.0)
+        mine = Device(shared.leases, tmp_path / "a.lock", name="cpu", owner="a", lease_s=0.06, wait_s=30.0)
         name = f"device/{socket.gethostname()}/cpu"
         async with mine.exclusive():
             await asyncio.sleep(0.3)
