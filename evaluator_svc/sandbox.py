@@ -55,6 +55,8 @@ class Mount:
     source: Path
     target: str
     writable: bool = False
+    device: bool = False
+    """A device node, e.g. ``/dev/null``: a box has none of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,7 +233,8 @@ def _bwrap_options(box: Box, program: Path) -> list[str]:
     for name, value in box.environment.items():
         options += ["--setenv", name, value]
     for mount in (*box.mounts, Mount(source=program, target=PROGRAM)):
-        options += ["--bind" if mount.writable else "--ro-bind-try", str(mount.source), mount.target]
+        how = "--dev-bind" if mount.device else "--bind" if mount.writable else "--ro-bind-try"
+        options += [how, str(mount.source), mount.target]
     for source, target in box.links:
         options += ["--symlink", source, target]
     if box.temporary_bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,21 +46,33 @@ class BuildBox:
 
     work: Path
     limits: BuildLimits
+    program: Path | None = None
+    """What is run; None for the compiler."""
+    mounts: tuple[Mount, ...] = ()
+    """What ``program`` needs besides the compiler's own directories."""
+    environment: Mapping[str, str] = field(default_factory=dict)
     _boxed: Boxed | None = field(default=None, init=False)
 
     def run(self, arguments: Sequence[str]) -> Finished:
-        """Run the compiler in ``work`` with ``{work}`` and ``{abi}`` in arguments replaced by paths in the box."""
+        """Run the program with ``{work}`` and ``{abi}`` in arguments and environment replaced by paths in the box."""
         sandbox = machine_sandbox()
         work = Mount(source=self.work, target=WORK, writable=True)
         headers = Mount(source=ABI, target=HEADERS)
+        places = {"work": sandbox.path(work), "abi": sandbox.path(headers)}
+        system = (Mount(source=path, target=str(path)) for path in _toolchain_paths())
         box = Box(
-            mounts=(*(Mount(source=path, target=str(path)) for path in _toolchain_paths()), headers, work),
+            mounts=(*system, *self.mounts, headers, work),
             links=tuple((to, at) for to, at in LINKS if Path(at).is_symlink()),
-            environment={"PATH": "/usr/bin", "LC_ALL": "C", "TMPDIR": sandbox.path(work), "CCACHE_DISABLE": "1"},
+            environment={
+                "PATH": "/usr/bin",
+                "LC_ALL": "C",
+                "TMPDIR": sandbox.path(work),
+                "CCACHE_DISABLE": "1",
+                **{name: value.format_map(places) for name, value in self.environment.items()},
+            },
             temporary_bytes=TEMPORARY_BYTES,
         )
-        places = {"work": sandbox.path(work), "abi": sandbox.path(headers)}
-        command = [str(compiler()), *(argument.format_map(places) for argument in arguments)]
+        command = [str(self.program or compiler()), *(argument.format_map(places) for argument in arguments)]
         told, tell = os.pipe()
         output = os.memfd_create("ke-build-log")
         try:
