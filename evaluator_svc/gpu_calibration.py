@@ -14,8 +14,11 @@ from evaluator_svc import nvidia
 from evaluator_svc.calibration import VALID_S, Calibration
 from evaluator_svc.roofline import MEMORY, Peaks
 from evaluator_svc.trusted_child import TrustedChild
+from shared.errors import Fatal
 
 TIMEOUT_S = 180.0
+COLD_MARGIN = 1.1
+"""Reads after a flush that are faster than memory by more than this came from the cache: the flush does not work."""
 
 
 async def calibrate(cache: Path, *, afresh: bool = False) -> Calibration:
@@ -23,6 +26,7 @@ async def calibrate(cache: Path, *, afresh: bool = False) -> Calibration:
 
     Raises:
         OracleLost: the process died.
+        Fatal: flushing does not empty the cache, so no time measured here would be a cold one.
     """
     gpu = nvidia.ask()
     identity = f"{nvidia.uuid()} {gpu.driver if gpu else ''}"
@@ -30,6 +34,7 @@ async def calibrate(cache: Path, *, afresh: bool = False) -> Calibration:
     before = _read(kept)
     if not before or afresh:
         said = await _measure()
+        check_cold(said["cold"], said["memory"])
         for name in ("memory", "L2"):
             said[name] = max(said[name], before.get(name, 0.0))
         before = said
@@ -45,6 +50,15 @@ async def calibrate(cache: Path, *, afresh: bool = False) -> Calibration:
         flops=0.0,
     )
     return Calibration(peaks=peaks, threads=1, at_s=kept.stat().st_mtime)
+
+
+def check_cold(cold: Mapping[str, float], memory: float) -> None:
+    """Raises ``Fatal`` when copies after a flush read faster than memory (bytes/s) can deliver."""
+    for size, rate in cold.items():
+        if rate > COLD_MARGIN * memory:
+            raise Fatal(
+                f"{int(size) >> 20} MiB are read at {rate / 1e9:.0f} GB/s after a flush, memory does {memory / 1e9:.0f}"
+            )
 
 
 async def _measure() -> dict[str, Any]:

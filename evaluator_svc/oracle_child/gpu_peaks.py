@@ -17,6 +17,8 @@ from evaluator_svc.oracle_child.flush import Flush
 COPY_BYTES = 1 << 30
 TRIALS, CALLS = 7, 10
 MATRIX = 4096
+COLD_BYTES = (16 << 20, 64 << 20, 256 << 20)
+"""Copies of these sizes after a flush: inside the cache, about as large, and larger (triton #8384, TileGym #118)."""
 MS_PER_S = 1e3
 
 
@@ -28,7 +30,11 @@ class Calibrator:
         torch.cuda.init()  # type: ignore[no-untyped-call]
 
     def measure(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Rates in bytes/s and operations/s, the flush and an empty launch in ns."""
+        """Rates in bytes/s and operations/s, the flush and an empty launch in ns.
+
+        ``cold`` has the rate of reading for copies of several sizes, each after a flush: what was written may stay in
+        the cache, so only the bytes read count.
+        """
         del request
         source = torch.empty(COPY_BYTES, dtype=torch.int8, device="cuda").random_()
         target = torch.empty_like(source)
@@ -39,12 +45,14 @@ class Calibrator:
         flush = Flush()
         flush.reset_persisting()
         flush_s = _best_s(flush)
+        cold = {str(size): _cold(flush, flush_s, source[:size], target[:size]) for size in COLD_BYTES}
         empty = torch.empty(1, device="cuda")
         return {
             "memory": 2 * COPY_BYTES / copy_s,
             "L2": 2 * small.numel() / cached_s,
             "L2_bytes": inside,
             "flush_ns": flush_s * 1e9,
+            "cold": cold,
             "launch_ns": _best_s(empty.zero_) * 1e9,
             "flops": {
                 "float16": _matmul(torch.float16),
@@ -53,6 +61,14 @@ class Calibrator:
             },
             "name": torch.cuda.get_device_name(),
         }
+
+
+def _cold(flush: Flush, flush_s: float, source: torch.Tensor, target: torch.Tensor) -> float:
+    def once() -> None:
+        flush()
+        target.copy_(source)
+
+    return source.numel() / max(_best_s(once) - flush_s, 1e-9)
 
 
 def _matmul(dtype: torch.dtype) -> float:

@@ -1,0 +1,40 @@
+"""What the driver's program says, and what a calibration must refuse."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluator_svc.gpu_calibration import check_cold
+from evaluator_svc.nvidia import parse
+from shared.errors import Fatal
+
+LINE = "GPU-1b2c, NVIDIA H200, 580.159.04, 512, 1980, 1980, 33, Not Active, Not Active, Not Active\n"
+
+
+def test_a_quiet_device_is_read_with_its_clocks() -> None:
+    gpu = parse(LINE)
+    assert gpu is not None
+    assert (gpu.uuid, gpu.clock, gpu.clock_max, gpu.memory_used, gpu.throttled) == ("GPU-1b2c", 1980, 1980, 512, False)
+
+
+def test_any_one_reason_of_slowing_down_counts() -> None:
+    gpu = parse(LINE.replace("Not Active, Not Active, Not Active", "Not Active, Active, Not Active"))
+    assert gpu is not None
+    assert gpu.throttled is True
+
+
+def test_what_the_driver_cannot_tell_is_unknown_and_not_zero() -> None:
+    gpu = parse(LINE.replace(" 33, Not Active", " [N/A], [N/A]").replace(" 1980, 1980", " [N/A], 1980"))
+    assert gpu is not None
+    assert (gpu.clock, gpu.temperature, gpu.throttled) == (None, None, None)
+
+
+@pytest.mark.parametrize("text", ["", "No devices were found\n", LINE + LINE])
+def test_anything_else_than_one_line_of_the_form_is_no_answer(text: str) -> None:
+    assert parse(text) is None
+
+
+def test_a_flush_that_leaves_the_cache_warm_is_refused() -> None:
+    check_cold({"16777216": 4.1e12}, 4.0e12)
+    with pytest.raises(Fatal, match="16 MiB are read at 9000 GB/s"):
+        check_cold({"16777216": 9.0e12}, 4.0e12)
