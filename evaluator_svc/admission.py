@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from evaluator_svc.cases import Case, Suite, widened
-from evaluator_svc.judge import judge, max_limit
+from evaluator_svc.judge import judge
+from evaluator_svc.limits import max_limit
 from evaluator_svc.mutants import mutants
 from evaluator_svc.oracle import Oracle, new_seed
 from shared.errors import OperatorError

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,22 @@ class LowPrecision:
     name: str
     rmse: float
     max_error: float
+    whole: bool = True
+    """Every step in it. Otherwise only the inputs were rounded to it, which long serial sums may lose as well: then it
+    tells what an error is, and refuses nothing by itself."""
+
+
+class Demand(StrEnum):
+    """What an output is held to, beyond the finite pattern of the declared reference."""
+
+    LIMITS = "limits"
+    """Errors within the limits."""
+    BITS = "bits"
+    """The declared reference's very bytes."""
+    INTEGERS = "integers"
+    """The limits, and every element nearer to the true integer than to any other."""
+    FINITE_PART = "finite part"
+    """Inputs hold NaN and infinities: what the reference has finite is within the limits, the rest is only told."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +58,9 @@ class Reference:
     """Truth for one output. ``exact`` is fp64 (or the integers themselves), ``declared`` the trusted same-precision
     answer, both flat. Errors are absolute; ``rmse`` and ``max_error`` are the larger of what the declared precision
     makes on the inputs and what it makes on inputs an ulp away (so an ill-conditioned case blames nobody).
+
+    For operators that declare float64, ``exact`` is of the same precision as ``declared``: their truth is as good as a
+    trusted implementation's, no better, and the limits are conditioning and floors alone.
     """
 
     spec: TensorSpec
@@ -54,6 +74,11 @@ class Reference:
     low: tuple[LowPrecision, ...] = ()
     held_out: bool = False
     """Of values unlike the operator's own, on which even a right kernel may be less precise."""
+    demand: Demand = Demand.LIMITS
+    magnitude: Array | None = None
+    """``|A||B|`` of a sum of products, elementwise, float32: what its operands' absolute values give."""
+    terms: float = 0.0
+    """Products in one such sum."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,19 +139,27 @@ def make_reference(
     low: Sequence[tuple[str, Array]],
     *,
     held_out: bool = False,
+    demand: Demand = Demand.LIMITS,
+    magnitude: Array | None = None,
+    terms: float = 0.0,
 ) -> Reference:
-    """Measure the trusted precisions against fp64. ``low`` arrays are float32; all are flat and in stored form."""
+    """Measure the trusted precisions against fp64. ``low`` arrays are float32; all are flat and in stored form.
+
+    A ``low`` name that begins with ``inputs in`` is of a run whose inputs alone were rounded.
+    """
     if not spec.dtype.floating:
-        return Reference(spec=spec, exact=exact, declared=declared, finite=True)
-    finite = bool(np.isfinite(widened(declared, spec.dtype)).all() and np.isfinite(exact).all())
-    if not finite:
-        keep = np.isfinite(widened(declared, spec.dtype)) & np.isfinite(exact)
-        measured = errors(widened(declared, spec.dtype)[keep], exact[keep])
-        scale = exact[keep]
-    else:
-        measured, scale = errors(declared, exact, spec.dtype), exact
+        demand = Demand.BITS if demand is Demand.BITS else Demand.LIMITS
+        return Reference(spec=spec, exact=exact, declared=declared, finite=True, held_out=held_out, demand=demand)
+    finite, squares, top, count = _scale(exact, declared, spec.dtype)
+    among = None if finite else declared
+    measured = errors(declared, exact, spec.dtype, among=among, kind=spec.dtype)
     around = errors(nudged, exact, spec.dtype) if nudged is not None and finite else measured
-    size = max(scale.size, 1)
+    rms = float(np.sqrt(squares / max(count, 1)))
+    if magnitude is not None and finite:
+        # The natural error of a sum goes with its terms, whatever they cancel to.
+        weight = 1.0 / max(terms, 1.0) ** 0.5
+        rms = max(rms, weight * float(np.sqrt(_squares(magnitude) / max(magnitude.size, 1))))
+        top = max(top, weight * float(magnitude.max(initial=0.0)))
     return Reference(
         spec=spec,
         exact=exact,
@@ -135,25 +168,53 @@ def make_reference(
         held_out=held_out,
         rmse=max(measured[0], around[0]),
         max_error=max(measured[1], around[1]),
-        scale_rms=float(np.sqrt(_squares(scale) / size)),
-        scale_max=float(np.abs(scale).max(initial=0.0)),
+        scale_rms=rms,
+        scale_max=top,
         low=tuple(
-            LowPrecision(name=name, rmse=rmse, max_error=top)
-            for name, (rmse, top) in ((name, errors(array, exact, DType.F32)) for name, array in low if finite)
+            LowPrecision(name=name, rmse=rmse, max_error=most, whole=not name.startswith("inputs in"))
+            for name, (rmse, most) in ((name, errors(array, exact, DType.F32)) for name, array in low if finite)
         ),
+        demand=demand,
+        magnitude=magnitude if finite else None,
+        terms=terms,
     )
+
+
+def _scale(exact: Array, declared: Array, dtype: DType) -> tuple[bool, float, float, int]:
+    """Whether both are finite; sum of squares, largest size and number of the elements that are finite in both."""
+    squares, top, count = 0.0, 0.0, 0
+    for start in range(0, exact.size, CHUNK):
+        part = exact[start : start + CHUNK]
+        keep = np.isfinite(part) & np.isfinite(widened(declared[start : start + CHUNK], dtype))
+        part = part[keep]
+        squares, top, count = (
+            squares + _squares(part),
+            max(top, float(np.abs(part).max(initial=0.0))),
+            count + part.size,
+        )
+    return count == exact.size, squares, top, count
 
 
 def _squares(values: Array) -> float:
     """Their sum. Not a dot product: that wakes the threads of a BLAS, which then spin on cores that are being timed."""
-    return float(np.einsum("i,i->", values, values))
+    return float(np.einsum("i,i->", values, values, dtype=np.float64))
 
 
-def errors(got: Array, exact: Array, dtype: DType = DType.F64) -> tuple[float, float]:
-    """(root mean square, maximum) of ``got - exact``, both flat, in chunks; NaN when any difference is NaN."""
-    total, top = 0.0, 0.0
+def errors(
+    got: Array, exact: Array, dtype: DType = DType.F64, *, among: Array | None = None, kind: DType = DType.F64
+) -> tuple[float, float]:
+    """(root mean square, maximum) of ``got - exact``, both flat, in chunks; NaN when any difference is NaN.
+
+    With ``among`` (stored elements of dtype ``kind``) only of those elements that are finite there and in ``exact``.
+    """
+    total, top, count = 0.0, 0.0, 0
     for start in range(0, exact.size, CHUNK):
-        difference = widened(got[start : start + CHUNK], dtype) - exact[start : start + CHUNK]
+        part, mine = exact[start : start + CHUNK], widened(got[start : start + CHUNK], dtype)
+        if among is not None:
+            keep = np.isfinite(part) & np.isfinite(widened(among[start : start + CHUNK], kind))
+            part, mine = part[keep], mine[keep]
+        difference = mine - part
         total += _squares(difference)
-        top = float(np.maximum(top, np.abs(difference, out=difference).max()))
-    return float(np.sqrt(total / max(exact.size, 1))), top
+        top = float(np.maximum(top, np.abs(difference, out=difference).max(initial=0.0)))
+        count += difference.size
+    return float(np.sqrt(total / max(count, 1))), top
