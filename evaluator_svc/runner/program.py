@@ -48,6 +48,12 @@ def runner_program() -> Path:
 
 
 @cache
+def hosted_library() -> Path:
+    """Build what a Python-hosted candidate's process preloads."""
+    return _built("hosted.cpp", "hosted.so", ("-shared", "-fPIC"))
+
+
+@cache
 def stopwatch() -> ctypes.CDLL:
     """Build and load the controller's clock; calls into it release the interpreter lock."""
     library = ctypes.CDLL(str(_built("stopwatch.cpp", "stopwatch.so", ("-shared", "-fPIC"))))

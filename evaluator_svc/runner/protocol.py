@@ -88,9 +88,18 @@ def configuration(
 ) -> bytes:
     """Everything ``prepare`` of the runner program reads. ``fds``: report, inputs, outputs, command, reply."""
     packed = confinement + text(loaded_filter) + text(library.encode()) + struct.pack("<5i", *fds)
-    packed += struct.pack("<4I", buffers.sets, len(buffers.inputs), len(buffers.outputs), stained)
-    packed += struct.pack(f"<I{len(cpus)}I", len(cpus), *cpus)
-    packed += struct.pack("<Q", buffers.layout.span)
+    packed += counts(buffers, stained=stained) + struct.pack(f"<I{len(cpus)}I", len(cpus), *cpus)
+    return packed + places(buffers)
+
+
+def counts(buffers: Buffers, *, stained: bool) -> bytes:
+    """How many sets, inputs and outputs there are, and whether memory is stained."""
+    return struct.pack("<4I", buffers.sets, len(buffers.inputs), len(buffers.outputs), stained)
+
+
+def places(buffers: Buffers) -> bytes:
+    """What ``map_buffers`` of ``buffers.hpp`` reads."""
+    packed = struct.pack("<Q", buffers.layout.span)
     packed += b"".join(_tensor(spec) for spec in (*buffers.inputs, *buffers.outputs))
     return packed + b"".join(struct.pack("<4Q", r.in_file, r.at, r.size, r.data) for r in buffers.layout.regions)
 
