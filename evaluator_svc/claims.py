@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics as stdlib_statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -123,19 +124,12 @@ def _baselines(measured: Sequence[Measured]) -> tuple[str, ...]:
 
 
 def _speedup(name: str, measured: Sequence[Measured], seed: int) -> Speedup:
-    """Pooled over processes; the interval also holds every process' own median, which pooling alone would hide."""
-    top = [t for one in measured for t in one.samples[name].block_ns]
-    bottom = [t for one in measured for t in one.samples[CANDIDATE].block_ns]
-    pooled = statistics.paired_ratio(top, bottom, seed)
-    medians = [
-        statistics.paired_ratio(one.samples[name].block_ns, one.samples[CANDIDATE].block_ns, seed).ratio
-        for one in measured
-    ]
+    found = statistics.pooled([one.logs()[name] for one in measured], seed)
     return Speedup(
         baseline=name,
-        ratio_ppm=round(PPM * pooled.ratio),
-        low_ppm=round(PPM * min(pooled.low, *medians)),
-        high_ppm=round(PPM * max(pooled.high, *medians)),
+        ratio_ppm=round(PPM * found.ratio),
+        low_ppm=math.floor(PPM * found.low),
+        high_ppm=math.ceil(PPM * found.high),
     )
 
 

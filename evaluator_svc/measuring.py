@@ -21,8 +21,10 @@ from evaluator_svc.oracle import new_seed
 from evaluator_svc.poison import Poison
 from evaluator_svc.roofline import MEMORY, NS_PER_S, Peaks, floors
 from evaluator_svc.runner.process import RunnerLimits
+from evaluator_svc.sequential import Stopping
 from evaluator_svc.settings import Settings
 from evaluator_svc.stages import Stopwatch
+from evaluator_svc.statistics import DELTA_UNKNOWN
 from evaluator_svc.timing import Contest, Measured
 from evaluator_svc.toolchains import Built
 from evaluator_svc.workbench import Workbench
@@ -115,16 +117,20 @@ class Measurer:
         """Each candidate process is fresh: one for a search measurement, several for a final one."""
         timing = self._settings.timing
         if not subject.final:
-            return [await self._contest(subject, timing.rounds, cold_calls=0)]
+            return [await self._contest(subject, (timing.rounds, timing.rounds_max), cold_calls=0)]
         measured: list[Measured] = []
         for _ in range(timing.final_processes):
-            measured.append(await self._contest(subject, timing.final_rounds, cold_calls=FINAL_COLD_CALLS))
+            rounds = timing.final_rounds, timing.final_rounds_max
+            measured.append(await self._contest(subject, rounds, cold_calls=FINAL_COLD_CALLS))
             if not measured[-1].verdict.passed:
                 break
         return measured
 
-    async def _contest(self, subject: Subject, rounds: int, *, cold_calls: int) -> Measured:
+    async def _contest(self, subject: Subject, rounds: tuple[int, int], *, cold_calls: int) -> Measured:
+        """``rounds``: fewest and most."""
         limits, bench, suite = self._settings.limits, subject.bench, subject.suite
+        hopeless = self._settings.timing.hopeless_rounds
+        stopping = Stopping(fewest=rounds[0], most=rounds[1], delta=DELTA_UNKNOWN, hopeless_rounds=hopeless)
         runner = open_runner(
             subject.built,
             suite.inputs,
@@ -146,7 +152,7 @@ class Measurer:
                 ledger=subject.ledger,
                 process=next(subject.processes),
             )
-            measured = await contest.measure(rounds)
+            measured = await contest.measure(stopping)
             if measured.verdict.passed and cold_calls:
                 await contest.cold(cold_calls, self._evict)
             return measured

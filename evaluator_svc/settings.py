@@ -119,13 +119,17 @@ class TimingSettings:
         ValueError: fewer rounds than an interval needs.
     """
 
-    rounds: int = 12
-    """Rounds of a SEARCH measurement; each has one block per contestant."""
-    final_rounds: int = 12
-    """Rounds in each of the fresh processes of a FINAL measurement."""
+    rounds: int = 11
+    """Fewest rounds of a SEARCH measurement; each has two blocks per contestant. With fewer than 11 no speedup can be
+    proved."""
+    rounds_max: int = 32
+    """Most of them: measuring stops in between, as soon as the numbers decide."""
+    final_rounds: int = 11
+    """Fewest rounds in each of the fresh processes of a FINAL measurement."""
+    final_rounds_max: int = 48
     final_processes: int = 3
-    block_ns: int = 6_000_000
-    hopeless_rounds: int = 5
+    block_ns: int = 4_000_000
+    hopeless_rounds: int = 3
     """A candidate three times slower than every baseline in each of this many rounds is measured no further."""
     drift_ppm: int = 50_000
     """NOISY when the baseline's own A/A interval lies entirely beyond 1 +- this."""
@@ -146,8 +150,10 @@ class TimingSettings:
     """After this many noisy verdicts in a row the machine counts as busy, and kernels are measured once."""
 
     def __post_init__(self) -> None:
-        if min(self.rounds, self.final_rounds) < 4 or min(self.final_processes, self.noisy_tries) < 1:
-            raise ValueError("rounds must be at least 4, final_processes and noisy_tries at least 1")
+        if min(self.rounds, self.final_rounds) < 2 or min(self.final_processes, self.noisy_tries) < 1:
+            raise ValueError("rounds must be at least 2, final_processes and noisy_tries at least 1")
+        if self.rounds_max < self.rounds or self.final_rounds_max < self.final_rounds:
+            raise ValueError("rounds_max and final_rounds_max must be no fewer than rounds and final_rounds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

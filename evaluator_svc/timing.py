@@ -2,15 +2,15 @@
 
 One block: new inputs are written (for the candidate with random last bits, so that they are new even when their case is
 not), outputs poisoned, one call made (its *fresh* time), outputs poisoned again, then a
-block of calls timed by the controller's clock and its outputs verified. A round has one block of every contestant, in
-an order shuffled from round to round and mirrored in every second one (A B C, C B A).
+block of calls timed by the controller's clock and its outputs verified. A round has two blocks of every contestant, in
+an order drawn for the round and then in its reverse (A B C C B A): see ``statistics``.
 """
 
 from __future__ import annotations
 
 import random
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evaluator_svc.baselines import Baselines
@@ -22,20 +22,20 @@ from evaluator_svc.oracle import new_seed
 from evaluator_svc.poison import Poison
 from evaluator_svc.runner.ending import RunFailure
 from evaluator_svc.runner.process import Ran
+from evaluator_svc.sequential import Decision, Stopping
 from evaluator_svc.settings import TimingSettings
+from evaluator_svc.statistics import log_ratios
 from shared.events import Entry, Status
 
 CANDIDATE = "candidate"
 CALLS_MAX = 4096
 BASELINE_BLOCK_S = 120.0
 """For one block of a baseline; beyond it the baseline's process counts as lost."""
-HOPELESS = 3.0
-"""A candidate this many times slower than every baseline cannot win, however noisy the moment."""
 
 
 @dataclass(kw_only=True)
 class Samples:
-    """Times of one contestant: ns per call by block, and of the first call on fresh values."""
+    """Times of one contestant: ns per call by block, two blocks a round, and of the first call on fresh values."""
 
     calls: int = 1
     block_ns: list[float] = field(default_factory=list)
@@ -55,6 +55,13 @@ class Measured:
     clocks: list[tuple[int, int]] = field(default_factory=list)
     verified: int = 0
     verdict: Verdict = field(default_factory=Verdict)
+    decision: Decision | None = None
+    """Why no more rounds were measured; None after a failure."""
+
+    def logs(self) -> Mapping[str, Sequence[float]]:
+        """Of each baseline: ``log(baseline / candidate)`` by round."""
+        mine = self.samples[CANDIDATE].block_ns
+        return {name: list(log_ratios(one.block_ns, mine)) for name, one in self.samples.items() if name != CANDIDATE}
 
 
 class Contest:
@@ -82,21 +89,17 @@ class Contest:
         self._names = (CANDIDATE, *baselines.names)
         self._measured = Measured(samples={name: Samples() for name in self._names})
 
-    async def measure(self, rounds: int) -> Measured:
-        """Run ``rounds`` rounds; stops early at a wrong output, a dead runner, or a hopeless candidate."""
+    async def measure(self, stopping: Stopping) -> Measured:
+        """Measure rounds until ``stopping`` has decided, or an output is wrong, or the runner dead."""
         if not await self._warm_up():
             return self._measured
         order = list(self._names)
-        for number in range(rounds):
-            if number % 2 == 0:
-                self._draw.shuffle(order)
-            else:
-                order.reverse()
-            for name in order:
+        while self._measured.decision is None:
+            self._draw.shuffle(order)
+            for name in (*order, *reversed(order)):
                 if not await self._block(name):
                     return self._measured
-            if number + 1 >= self._settings.hopeless_rounds and self._hopeless():
-                break
+            self._measured.decision = stopping.look(self._measured.logs())
         return self._measured
 
     async def cold(self, times: int, evict: Callable[[], None]) -> bool:
@@ -248,14 +251,6 @@ class Contest:
             if not verdict.passed:
                 return verdict
         return None
-
-    def _hopeless(self) -> bool:
-        mine = self._measured.samples[CANDIDATE].block_ns
-        return all(
-            own > HOPELESS * other
-            for name in self._baselines.names
-            for own, other in zip(mine, self._measured.samples[name].block_ns, strict=True)
-        )
 
     def _fail(self, verdict: Verdict) -> None:
         self._measured.verdict = verdict

@@ -13,8 +13,11 @@ ROOT = Path(__file__).resolve().parents[2]
 OPERATOR = ROOT / "tests" / "operators" / "row_softmax.py"
 DEADLINE_S = 240
 QUICK = {
-    "TIMING_ROUNDS": "4",
-    "TIMING_FINAL_ROUNDS": "4",
+    "TIMING_ROUNDS": "11",
+    "TIMING_ROUNDS_MAX": "11",
+    "TIMING_FINAL_ROUNDS": "6",
+    "TIMING_FINAL_ROUNDS_MAX": "6",
+    "TIMING_BLOCK_NS": "1000000",
     "TIMING_FINAL_PROCESSES": "2",
     # These tests are about what happens, not about how fast: a busy machine must not send them round again.
     "TIMING_DRIFT_PPM": "100000000",

@@ -23,7 +23,14 @@ OPERATOR = ROOT / "tests" / "operators" / "row_softmax.py"
 KERNELS = ROOT / "tests" / "kernels"
 CHIP = "cpu-x86_64"
 ANY_MOMENT = TimingSettings(
-    rounds=4, final_rounds=4, final_processes=2, block_ns=1_000_000, drift_ppm=10**12, spread_ppm=10**12
+    rounds=11,
+    rounds_max=11,
+    final_rounds=6,
+    final_rounds_max=6,
+    final_processes=2,
+    block_ns=400_000,
+    drift_ppm=10**12,
+    spread_ppm=10**12,
 )
 """Tests gate on no timing: no moment is too noisy for them."""
 SETTINGS = Settings(limits=Limits(call_s=2.0, kernel_memory_bytes=1 << 30), timing=ANY_MOMENT)
