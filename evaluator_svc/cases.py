@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluator_svc.signature import Signature
 from evaluator_svc.tensors import TensorSpec
 from shared.dtypes import DType
 
@@ -108,6 +109,8 @@ class Suite:
     shape_case: Case | None = None
     flops: int | None = None
     skipped: tuple[str, ...] = field(default=())
+    signature: Signature = field(default_factory=Signature)
+    """What kernels hosted by Python are constructed and called with besides tensors."""
 
     @property
     def public(self) -> tuple[Case, ...]:

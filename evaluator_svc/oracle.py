@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluator_svc.cases import Array, Case, Reference, Suite, elements, make_reference
+from evaluator_svc.signature import Signature
 from evaluator_svc.tensors import TensorSpec
 from evaluator_svc.trusted_child import TrustedChild
 from shared.dtypes import DType
@@ -40,10 +41,10 @@ class Oracle:
         """Load the operator's text in the child, whose reference computes on ``device`` (as torch names it)."""
         await self._ask("open", role="oracle", source=source, name=self._operator.name, threads=threads, device=device)
 
-    async def describe(self) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...], int | None]:
-        """Specs of inputs and of outputs, and the operations of its contractions (None: unknown)."""
+    async def describe(self) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...], int | None, Signature]:
+        """Specs of inputs and of outputs, the operations of its contractions (None: unknown), and its signature."""
         said = await self._ask("describe", seed=new_seed())
-        return _specs(said["inputs"]), _specs(said["outputs"]), said["flops"]
+        return _specs(said["inputs"]), _specs(said["outputs"]), said["flops"], Signature.of(said["signature"])
 
     async def case(self, seed: int, transform: str = "") -> tuple[Case | None, str]:
         """A case, or None and the reason it is none. ``transform`` is empty for the operator's own distribution."""
@@ -65,7 +66,7 @@ class Oracle:
 
     async def suite(self, *, public: int = PUBLIC_CASES, held_out: Sequence[str] = HELD_OUT) -> Suite:
         """Cases under new secret seeds."""
-        inputs, outputs, flops = await self.describe()
+        inputs, outputs, flops, signature = await self.describe()
         cases, skipped = [], []
         for transform in ("",) * public + tuple(held_out):
             case, reason = await self.case(new_seed(), transform)
@@ -81,6 +82,7 @@ class Oracle:
             shape_case=shape_case,
             flops=flops,
             skipped=tuple(skipped) + ((reason,) if reason else ()),
+            signature=signature,
         )
 
     async def perturbed(self, seed: int, other_seed: int, index: int) -> tuple[Array, ...] | None:

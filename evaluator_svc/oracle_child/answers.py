@@ -12,6 +12,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from evaluator_svc.oracle_child.model import CPU, KE_DTYPES, Operator, OperatorFault, Sample, run
+from evaluator_svc.oracle_child.signature import signature
 from evaluator_svc.oracle_child.values import nudged, perturbed, reshaped, transformed
 from shared.dtypes import DType
 
@@ -31,7 +32,7 @@ class Oracle:
         self._operator = Operator(str(request["source"]), str(request["name"]), str(request.get("device", CPU)))
 
     def describe(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Specs of inputs and outputs, and the floating-point operations of contractions (None: unknown)."""
+        """Specs of inputs and outputs, floating-point operations of contractions (None: unknown), and signature."""
         sample = self._operator.sample(int(request["seed"]))
         outputs = run(sample)
         return {
@@ -39,6 +40,7 @@ class Oracle:
             "arguments": len(sample.tensor_arguments()),
             "outputs": [_spec(t) for t in outputs],
             "flops": _flops(sample),
+            "signature": signature(sample),
         }
 
     def case(self, request: dict[str, Any]) -> dict[str, Any]:

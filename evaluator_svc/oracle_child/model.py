@@ -6,7 +6,7 @@ import copy
 import random
 import sys
 import types
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,8 @@ class Sample:
     arguments: tuple[Any, ...]
     device: str = "cpu"
     """Where ``run`` computes; model, arguments and results are on the host all the same."""
+    init: tuple[list[Any], dict[str, Any]] = field(default_factory=lambda: ([], {}))
+    """What the model was constructed with."""
 
     @property
     def inputs(self) -> tuple[torch.Tensor, ...]:
@@ -84,7 +86,7 @@ class Operator:
         if not isinstance(arguments, list | tuple):
             raise OperatorFault(f"get_inputs() must return a list of tensors, not {type(arguments).__name__}")
         contiguous = tuple(a.detach().contiguous() if isinstance(a, torch.Tensor) else a for a in arguments)
-        sample = Sample(model=model.eval(), arguments=contiguous, device=self._device)
+        sample = Sample(model=model.eval(), arguments=contiguous, device=self._device, init=(args, kwargs))
         _check_tensors(sample.inputs, "input")
         if not sample.tensor_arguments():
             raise OperatorFault("get_inputs() returns no tensor")

@@ -1,0 +1,121 @@
+"""What passes between the controller and a hosted candidate (pure): commands, replies, and the page of results.
+
+Of the candidate's side nothing here is believed: sizes are fixed, numbers are checked against what was asked for.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+
+MAGIC = 0x4B45564F
+COMMAND = struct.Struct("<5I")
+"""magic, verb, calls, first set, sequence."""
+REPLY = struct.Struct("<IIiIQ")
+"""magic, sequence, code, kind, the candidate's own clock in ns: as in ``runner/protocol.py``."""
+REPORT_BYTES = 4096
+"""``struct Report`` of ``report.hpp``, alone on the first page of the shared memory; results follow."""
+TEXT_BYTES = 2048
+DIMENSIONS_MAX = 8
+_ENTRY = struct.Struct("<iiiiQ8q8q")
+
+
+class Verb(IntEnum):
+    """What the controller asks for."""
+
+    LOAD = 1
+    PRIME = 2
+    """Calls on throw-away values: whatever they raise or return counts for nothing."""
+    SEAL = 3
+    RUN = 4
+    SETTLE = 5
+    """Answer, and do nothing else; results stay as they are."""
+    AUDIT = 6
+
+
+class Kind(IntEnum):
+    """How a command ended, after ``report.hpp``; what is beyond its numbers is of hosted candidates only."""
+
+    NONE = 0
+    EXCEPTION = 2
+    LOAD = 3
+    BAD_ALLOC = 5
+    REFUSED = 6
+    """An exception because the sandbox said no."""
+
+
+class Claim(IntEnum):
+    """What the candidate's side says of one result."""
+
+    TENSOR = 0
+    MISSING = 1
+    """No tensor, or too few or too many results."""
+    SUBCLASS = 2
+    PARAMETER = 3
+    LAYOUT = 4
+    """Sparse, nested or without data."""
+    DEVICE = 5
+    DTYPE = 6
+    """An element type that kernels cannot give."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One output of the last call on one set. ``strides`` in elements; ``address`` in the candidate's memory."""
+
+    claim: int
+    dtype: int
+    ndim: int
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+def page_bytes(sets: int, outputs: int) -> int:
+    """Size of the memory shared with the candidate: report, text, results; whole pages."""
+    size = REPORT_BYTES + TEXT_BYTES + sets * outputs * _ENTRY.size
+    return -(-size // REPORT_BYTES) * REPORT_BYTES
+
+
+def pack(page: memoryview, place: int, result: Result) -> None:
+    """Write the ``place``-th result: sets x outputs."""
+    pad = (0,) * DIMENSIONS_MAX
+    shape, strides = (result.shape + pad)[:DIMENSIONS_MAX], (result.strides + pad)[:DIMENSIONS_MAX]
+    at = REPORT_BYTES + TEXT_BYTES + place * _ENTRY.size
+    _ENTRY.pack_into(page, at, 1, result.claim, result.dtype, result.ndim, result.address, *shape, *strides)
+
+
+def forget(page: memoryview, places: int) -> None:
+    """No result is there any more."""
+    begin = REPORT_BYTES + TEXT_BYTES
+    page[begin : begin + places * _ENTRY.size] = bytes(places * _ENTRY.size)
+
+
+def unpack(page: bytes, place: int) -> Result | None:
+    """None where no result was written."""
+    at = REPORT_BYTES + TEXT_BYTES + place * _ENTRY.size
+    there, claim, dtype, ndim, address, *extents = _ENTRY.unpack_from(page, at)
+    if not there:
+        return None
+    count = min(max(ndim, 0), DIMENSIONS_MAX)
+    return Result(
+        claim=claim,
+        dtype=dtype,
+        ndim=ndim,
+        address=address,
+        shape=tuple(extents[:count]),
+        strides=tuple(extents[DIMENSIONS_MAX : DIMENSIONS_MAX + count]),
+    )
+
+
+def write_text(page: memoryview, text: str) -> None:
+    """A remark of at most ``TEXT_BYTES`` bytes, e.g. what the audit saw."""
+    said = text.encode("utf-8", "replace")[:TEXT_BYTES]
+    page[REPORT_BYTES : REPORT_BYTES + TEXT_BYTES] = said + bytes(TEXT_BYTES - len(said))
+
+
+def read_text(page: bytes) -> str:
+    """Printable characters only."""
+    said = page[REPORT_BYTES : REPORT_BYTES + TEXT_BYTES].split(b"\0")[0].decode("utf-8", "replace")
+    return "".join(c if c.isprintable() else "?" for c in said)
