@@ -8,6 +8,7 @@ from __future__ import annotations
 import mmap
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluator_svc.cases import Array, Case, Reference, Suite, elements, make_reference
+from evaluator_svc.freshness import Flip, Fresh, Values, borrow, shows
 from evaluator_svc.signature import Signature
 from evaluator_svc.tensors import TensorSpec
 from evaluator_svc.trusted_child import TrustedChild
@@ -85,6 +87,56 @@ class Oracle:
             signature=signature,
         )
 
+    async def fresh(
+        self, name: str, models: Sequence[Case], *, flips: int, state_seed: int | None = None, flip_state: bool = True
+    ) -> Fresh:
+        """Values for timed calls under a new secret seed, with the limits of ``models``, the operator's own cases.
+
+        ``flips``: changes of one element to look for; kept are those that show. ``state_seed``: parameters are those of
+        that seed. ``flip_state`` false: parameters are not flipped.
+        """
+        path, seed = self._path(), new_seed()
+        fields = {"flips": flips, "state_seed": state_seed, "flip_state": flip_state}
+        said = await self._ask("fresh", seed=seed, path=str(path), **fields)
+        blocks = _map_blocks(path, said["blocks"])
+        by_role: dict[str, list[tuple[TensorSpec, NDArray[np.uint8]]]] = {}
+        for role, spec, data in blocks:
+            by_role.setdefault(role, []).append((spec, data))
+        inputs = by_role["input"]
+        case = Case(
+            name=name,
+            public=True,
+            specs=tuple(spec for spec, _ in inputs),
+            inputs=tuple(data for _, data in inputs),
+            references=tuple(
+                borrow(spec, elements(data, spec.dtype), [model.references[output] for model in models])
+                for output, (spec, data) in enumerate(by_role["declared"])
+            ),
+        )
+        found = []
+        for number, flip in enumerate(said["flips"]):
+            arrays = [elements(data, spec.dtype) for spec, data in by_role[f"flip:{number}"]]
+            changed = tuple(zip(arrays[::2], arrays[1::2], strict=True))
+            found.append(Flip(input=flip["input"], to=flip["to"], source=flip["source"], changed=changed))
+        shown = tuple(flip for flip in found if shows(flip, case.references))
+        return Fresh(case=case, seed=seed, state_seed=state_seed, flips=shown)
+
+    async def settled(self, values: Values) -> Case:
+        """The case of ``values`` with its answer in fp64, for a judge who must be sure."""
+        path, flip = self._path(), values.flip
+        said = await self._ask(
+            "settled",
+            path=str(path),
+            seed=values.fresh.seed,
+            state_seed=values.fresh.state_seed,
+            flip=None if flip is None else {"input": flip.input, "to": flip.to, "source": flip.source},
+        )
+        blocks = _map_blocks(path, said["blocks"])
+        inputs = tuple(data for role, _, data in blocks if role == "input")
+        return replace(
+            values.fresh.case, name=values.name, inputs=inputs, references=_references(blocks, held_out=False)
+        )
+
     async def perturbed(self, seed: int, other_seed: int, index: int) -> tuple[Array, ...] | None:
         """Declared outputs, flat and stored, with input ``index`` changed; None when the reference refuses that."""
         path = self._path()
@@ -125,7 +177,8 @@ def _map_blocks(path: Path, layout: Sequence[Mapping[str, Any]]) -> list[Block]:
     blocks = []
     for block in layout:
         spec = TensorSpec(shape=tuple(block["shape"]), dtype=DType(block["dtype"]))
-        data = np.frombuffer(memory, dtype=np.uint8, count=spec.nbytes, offset=int(block["offset"]))
+        start = int(block["offset"]) if spec.nbytes else 0  # an empty block may lie past the file's end
+        data = np.frombuffer(memory, dtype=np.uint8, count=spec.nbytes, offset=start)
         blocks.append((str(block["role"]), spec, data))
     return blocks
 

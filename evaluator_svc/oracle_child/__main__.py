@@ -18,7 +18,9 @@ from evaluator_svc.oracle_child.model import OperatorFault
 
 Served = Oracle | Baseline | Calibrator
 ROLES: dict[str, type[Served]] = {"oracle": Oracle, "baseline": Baseline, "calibrator": Calibrator}
-ACTIONS = frozenset({"describe", "case", "perturbed", "repeat", "attach", "load", "compile", "run", "measure"})
+ACTIONS = frozenset(
+    {"describe", "case", "fresh", "settled", "perturbed", "repeat", "attach", "load", "compile", "run", "measure"}
+)
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from evaluator_svc.oracle_child import fresh
 from evaluator_svc.oracle_child.model import CPU, KE_DTYPES, Operator, OperatorFault, Sample, run
 from evaluator_svc.oracle_child.signature import signature
 from evaluator_svc.oracle_child.values import nudged, perturbed, reshaped, transformed
@@ -74,6 +75,18 @@ class Oracle:
         except OperatorFault as fault:
             return {"skipped": str(fault)}
         return {"blocks": _write(Path(request["path"]), [("declared", t) for t in outputs])}
+
+    def fresh(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Write fresh values, their declared answer, and for each flip the elements of the answer that it changes."""
+        blocks, flips, changes = fresh.answers(fresh.drawn(self._operator, request), request)
+        blocks += [(f"flip:{number}", t) for number, tensors in enumerate(changes) for t in tensors]
+        return {"blocks": _write(Path(request["path"]), blocks), "flips": flips}
+
+    def settled(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Write the whole case of values that ``fresh`` has drawn, for a judge who must be sure."""
+        sample = fresh.drawn(self._operator, request)
+        blocks = [("input", t) for t in sample.inputs] + _precisions(sample, run(sample), all_lower=True)
+        return {"blocks": _write(Path(request["path"]), blocks)}
 
     def repeat(self, request: dict[str, Any]) -> dict[str, Any]:
         """Whether two runs of fresh copies on equal inputs give equal bytes."""

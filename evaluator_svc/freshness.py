@@ -1,0 +1,205 @@
+"""Values that a process has not seen: which ones it gets next, and what they must lead to (pure).
+
+Every process of a candidate is new, so each case of the worker's pool is new *to it* once. A case comes with *flips*:
+one element of one input takes the value of another, and part of the answer changes. Flipped values are new, too, and
+differ so little from what the process has seen that only a kernel that reads everything again can tell.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from evaluator_svc.cases import Array, Case, Demand, Reference, elements, widened
+from evaluator_svc.judge import within
+from evaluator_svc.limits import max_limit, tolerance
+from evaluator_svc.tensors import TensorSpec
+from shared.dtypes import DType
+
+SHOWS = 2.0
+"""A flip counts where it moves an element of the answer by this many times what the check allows, or more: then the
+answer to the values before it is wrong."""
+SCALE = 1.5
+"""An error of the reference may be this much larger than in the few cases that were measured against fp64. What the
+borrowed limits refuse is judged against fp64 after all, so this saves time and decides nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flip:
+    """Element ``to`` of input ``input`` takes the value of element ``source``. ``changed``: per output the flat
+    positions that change (int64) and their new values, as stored.
+    """
+
+    input: int
+    to: int
+    source: int
+    changed: tuple[tuple[Array, Array], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fresh:
+    """A case with the declared precision's answer, its limits borrowed from cases with an answer in fp64. It was drawn
+    under ``seed``, on parameters drawn under ``state_seed`` (None: under ``seed``, too).
+    """
+
+    case: Case
+    seed: int
+    state_seed: int | None
+    flips: tuple[Flip, ...] = ()
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held."""
+        held = sum(a.nbytes + b.nbytes for flip in self.flips for a, b in flip.changed)
+        return (
+            held + sum(data.nbytes for data in self.case.inputs) + sum(r.declared.nbytes for r in self.case.references)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Values:
+    """What one call is given: a case, flipped or not. ``first_use``: the process has not had exactly these before."""
+
+    fresh: Fresh
+    flip: Flip | None = None
+    first_use: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.fresh.case.name if self.flip is None else f"{self.fresh.case.name}, one element flipped"
+
+    @property
+    def unflipped(self) -> Values:
+        return replace(self, flip=None, first_use=False)
+
+    def element(self) -> tuple[int, int, bytes]:
+        """Input, offset in bytes and bytes of the element that the flip writes.
+
+        Raises:
+            ValueError: there is no flip.
+        """
+        if self.flip is None:
+            raise ValueError("these values have no flip")
+        size = self.fresh.case.specs[self.flip.input].dtype.itemsize
+        source = self.flip.source * size
+        return (
+            self.flip.input,
+            self.flip.to * size,
+            self.fresh.case.inputs[self.flip.input][source : source + size].tobytes(),
+        )
+
+
+class Deck:
+    """The order in which one process gets values: all cases once, in secret order; after that flipped ones, and cases
+    that it had longest ago.
+    """
+
+    def __init__(self, cases: Sequence[Fresh], draw: random.Random) -> None:
+        self._draw = draw
+        self._unused = list(cases)
+        draw.shuffle(self._unused)
+        self._used: list[Fresh] = []
+        """The one used longest ago first."""
+        self._seen: set[tuple[str, int | None]] = set()
+
+    @property
+    def all(self) -> Sequence[Fresh]:
+        return (*self._used, *self._unused)
+
+    def next(self) -> Values:
+        """The next values, never those of the call before (unless the pool holds one case alone, without flips)."""
+        if self._unused:
+            fresh = self._unused.pop()
+        else:
+            fresh = self._used.pop(self._draw.randrange(max(1, len(self._used) // 2)))
+        self._used.append(fresh)
+        flips: tuple[Flip | None, ...] = (None, *fresh.flips)
+        unseen = [flip for flip in flips if self._key(fresh, flip) not in self._seen]
+        return self.used(Values(fresh=fresh, flip=unseen[0] if unseen else self._draw.choice(flips)))
+
+    def flipped(self, values: Values) -> Values | None:
+        """``values`` with one element flipped; None where no flip of them shows."""
+        if not values.fresh.flips:
+            return None
+        flips = [flip for flip in values.fresh.flips if flip is not values.flip] or list(values.fresh.flips)
+        return self.used(replace(values, flip=self._draw.choice(flips)))
+
+    def used(self, values: Values) -> Values:
+        """``values``, marked with whether the process had them; now it has."""
+        key = self._key(values.fresh, values.flip)
+        first = key not in self._seen
+        self._seen.add(key)
+        return replace(values, first_use=first)
+
+    @staticmethod
+    def _key(fresh: Fresh, flip: Flip | None) -> tuple[str, int | None]:
+        return fresh.case.name, None if flip is None else fresh.flips.index(flip)
+
+
+def borrow(spec: TensorSpec, declared: Array, models: Sequence[Reference]) -> Reference:
+    """A reference whose truth is the declared precision's answer, with limits of ``models``: references of the same
+    output in other cases.
+
+    What the limits allow around the truth in fp64, they allow here around an answer that is itself off by the
+    reference's error, so one more of it is added.
+    """
+    demand = Demand.BITS if models[0].demand is Demand.BITS else Demand.LIMITS
+    if not spec.dtype.floating:
+        return Reference(spec=spec, exact=declared, declared=declared, finite=True, demand=demand)
+    values = widened(declared, spec.dtype) if spec.dtype in (DType.F16, DType.BF16) else declared
+    finite = bool(np.isfinite(values).all())
+    kept = values if finite else values[np.isfinite(values)]
+    allowed = tolerance(spec.dtype)
+    rms = float(np.sqrt(np.einsum("i,i->", kept, kept, dtype=np.float64) / max(kept.size, 1)))
+    return Reference(
+        spec=spec,
+        exact=values,
+        declared=declared,
+        finite=finite,
+        rmse=SCALE * max(m.rmse for m in models) * (allowed.rmse_multiple + 1) / allowed.rmse_multiple,
+        max_error=SCALE * max(m.max_error for m in models) * (allowed.max_multiple + 1) / allowed.max_multiple,
+        scale_rms=max(rms, *(m.scale_rms for m in models)),
+        scale_max=max(float(np.abs(kept).max(initial=0.0)), *(m.scale_max for m in models)),
+        demand=demand,
+    )
+
+
+def shows(flip: Flip, references: Sequence[Reference]) -> bool:
+    """Whether the answer before ``flip`` is wrong after it."""
+    for (at, after), reference in zip(flip.changed, references, strict=True):
+        dtype = reference.spec.dtype
+        if not at.size:
+            continue
+        if not dtype.floating:
+            return True
+        moved = np.abs(widened(after, dtype) - widened(reference.declared[at], dtype))
+        if float(moved.max()) > SHOWS * (max_limit(reference) + reference.max_error):
+            return True
+    return False
+
+
+def right(values: Values, outputs: Sequence[bytearray]) -> bool:
+    """Whether ``outputs`` are within the limits for ``values``; those of a flip are changed meanwhile, and put back."""
+    references = values.fresh.case.references
+    if values.flip is None:
+        return all(within(reference, data) for reference, data in zip(references, outputs, strict=True))
+    for (at, after), reference, data in zip(values.flip.changed, references, outputs, strict=True):
+        got = elements(data, reference.spec.dtype)
+        kept = got[at].copy()
+        part = replace(
+            reference,
+            spec=TensorSpec(shape=(at.size,), dtype=reference.spec.dtype),
+            exact=widened(after, reference.spec.dtype) if reference.spec.dtype.floating else after,
+            declared=after,
+        )
+        if at.size and not within(part, np.ascontiguousarray(kept).view(np.uint8)):
+            return False
+        got[at] = reference.declared[at]
+        unchanged = within(reference, data)
+        got[at] = kept
+        if not unchanged:
+            return False
+    return True
