@@ -7,6 +7,7 @@
 | exit of its own accord, even with code 0 | CHEAT | result channel |
 | foreign bytes on the result channel, or its loss | CHEAT | result channel |
 | more threads alive after a call than were granted | CHEAT | thread audit |
+| processor time spent after the answer to a command | CHEAT | clocks |
 | an allocation was refused and the kernel failed or gave up; killed for memory | OUT_OF_MEMORY | resource limits |
 | printed more than it may | RUNTIME_ERROR | resource limits |
 | write into an input | MUTATED_INPUT | input immutability |
@@ -107,6 +108,11 @@ def thrown(report: Report, kind: int) -> RunFailure:
     if kind == Kind.BAD_ALLOC or report.refused:
         return failure(Status.OUT_OF_MEMORY, Layer.LIMITS, refused_bytes=report.refused or "", exception=report.text)
     return failure(Status.RUNTIME_ERROR, Layer.CRASH, exception=report.text)
+
+
+def went_on(spent_ns: int) -> RunFailure:
+    """It used the processor after its answer had come."""
+    return failure(Status.CHEAT, Layer.CLOCKS, worked_after_its_answer_ns=spent_ns)
 
 
 def refused(report: Report, code: int) -> RunFailure:
