@@ -157,9 +157,35 @@ class TimingSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ContentionLimits:
+    """``CONTENTION_*``: what others may do on this machine while something is timed; beyond it, NOISY.
+
+    Raises:
+        ValueError: a negative limit.
+    """
+
+    foreign_ppm: int = 150_000
+    """Share of the machine's core time that other programs use."""
+    waiting_ppm: int = 50_000
+    """Share of their time that kernel and baselines wait for a core."""
+    steal_ppm: int = 20_000
+    """Share of core time that a hypervisor gives to others."""
+    frequency_ppm: int = 30_000
+    """Relative change of the measured cores' frequency (evaluation.md §3.2, 1)."""
+    quiet_wait_ms: int = 3_000
+    """How long a measurement that was disturbed waits for a quiet moment before it is repeated."""
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected 0 or more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     limits: Limits = field(default_factory=Limits)
     timing: TimingSettings = field(default_factory=TimingSettings)
+    contention: ContentionLimits = field(default_factory=ContentionLimits)
     pool: PoolLimits = field(default_factory=PoolLimits)
     simulated: SimulatedLimits = field(default_factory=SimulatedLimits)
     chip: str = "cpu-x86_64"
@@ -176,6 +202,7 @@ def from_env(environment: Mapping[str, str]) -> Settings:
     return Settings(
         limits=settings.from_env(Limits, environment, "EVALUATOR_"),
         timing=settings.from_env(TimingSettings, environment, "TIMING_"),
+        contention=settings.from_env(ContentionLimits, environment, "CONTENTION_"),
         pool=settings.from_env(PoolLimits, environment, "EVALUATOR_"),
         simulated=settings.from_env(SimulatedLimits, environment, "SIMULATED_"),
         chip=environment.get("EVALUATOR_CHIP", "") or "cpu-x86_64",
