@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import struct
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
 from evaluator_svc import syscalls
 from evaluator_svc.runner.program import ABI, compiler, machine_sandbox
-from evaluator_svc.sandbox import Box, Boxed, Limits, Mount
+from evaluator_svc.sandbox import SAME_USER, Box, Boxed, Limits, Mount
 from shared.errors import Fatal
 
 SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/lib32", "/usr/libexec", "/usr/include", "/etc/alternatives")
@@ -19,6 +23,8 @@ LINKS = (("usr/bin", "/bin"), ("usr/lib", "/lib"), ("usr/lib64", "/lib64"))
 WORK, HEADERS = "/build", "/abi"
 TEMPORARY_BYTES = 512 << 20
 LOG_BYTES = 16 << 10
+WATCH_S = 0.1
+"""How often a watched box is counted: a fork bomb reaches some hundred processes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +44,8 @@ class Finished:
     status: int | None
     log: str
     sandbox: str
+    excess: str = ""
+    """Why the box was ended before its time: what it took too much of."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,12 +59,19 @@ class BuildBox:
     mounts: tuple[Mount, ...] = ()
     """What ``program`` needs besides the compiler's own directories."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    hands: tuple[int, ...] = ()
+    """Descriptors that ``program`` inherits under their own numbers."""
+    watched: bool = False
+    """``program`` runs foreign code: processes and memory of the box as a whole are counted too. A limit on processes
+    binds no user that is root on the host, and one on memory holds for each process alone."""
+    read_only: bool = False
+    """Nothing of the host can be written, ``work`` neither: what ``program`` writes is in memory and goes with it."""
     _boxed: Boxed | None = field(default=None, init=False)
 
     def run(self, arguments: Sequence[str]) -> Finished:
         """Run the program with ``{work}`` and ``{abi}`` in arguments and environment replaced by paths in the box."""
         sandbox = machine_sandbox()
-        work = Mount(source=self.work, target=WORK, writable=True)
+        work = Mount(source=self.work, target=WORK, writable=not self.read_only)
         headers = Mount(source=ABI, target=HEADERS)
         places = {"work": sandbox.path(work), "abi": sandbox.path(headers)}
         system = (Mount(source=path, target=str(path)) for path in _toolchain_paths())
@@ -71,7 +86,10 @@ class BuildBox:
                 **{name: value.format_map(places) for name, value in self.environment.items()},
             },
             temporary_bytes=TEMPORARY_BYTES,
+            own_user=True,
         )
+        if sandbox.user != SAME_USER:
+            os.chown(self.work, sandbox.user, sandbox.user)
         command = [str(self.program or compiler()), *(argument.format_map(places) for argument in arguments)]
         told, tell = os.pipe()
         output = os.memfd_create("ke-build-log")
@@ -79,10 +97,10 @@ class BuildBox:
             confinement = sandbox.confinement(box, self._limits(), syscalls.build_filter())
             try:
                 configuration = confinement + struct.pack("<i", tell)
-                self._boxed = sandbox.start("exec", configuration, command, box, fds=(tell,), output=output)
+                self._boxed = sandbox.start("exec", configuration, command, box, fds=(tell, *self.hands), output=output)
             finally:
                 os.close(tell)
-            status = self._boxed.wait(self.limits.time_s)
+            status, excess = self._wait(self._boxed)
             self._boxed.kill()
             layers = os.read(told, 4)
             log = os.pread(output, LOG_BYTES, 0).decode("utf-8", "replace")
@@ -91,12 +109,27 @@ class BuildBox:
             os.close(output)
         if len(layers) != 4:
             raise Fatal(f"the build box did not start: {log.strip() or status}")
-        return Finished(status=status, log=log, sandbox=sandbox.level(struct.unpack("<I", layers)[0]))
+        level = sandbox.level(struct.unpack("<I", layers)[0])
+        return Finished(status=status, log=log, sandbox=level, excess=excess)
 
     def interrupt(self) -> None:
         """End a build that nobody waits for any more."""
         if self._boxed is not None:
             self._boxed.signal()
+
+    def _wait(self, boxed: Boxed) -> tuple[int | None, str]:
+        """The exit status, and what the box took too much of."""
+        if not self.watched:
+            return boxed.wait(self.limits.time_s), ""
+        deadline = time.monotonic() + self.limits.time_s
+        while (left := deadline - time.monotonic()) > 0:
+            status = boxed.wait(min(left, WATCH_S))
+            if status is not None:
+                return status, ""
+            excess = _excess(boxed.inner_pid, self.limits)
+            if excess:
+                return None, excess
+        return None, ""
 
     def _limits(self) -> Limits:
         return Limits(
@@ -107,6 +140,19 @@ class BuildBox:
             open_files=256,
             stack_bytes=64 << 20,
         )
+
+
+def _excess(first: int, limits: BuildLimits) -> str:
+    """What the processes below ``first`` take too much of, empty for nothing."""
+    count, resident = 0, 0
+    with suppress(psutil.NoSuchProcess):
+        for process in psutil.Process(first).children(recursive=True):
+            count += 1
+            with suppress(psutil.NoSuchProcess):
+                resident += process.memory_info().rss
+    if count > limits.processes:
+        return f"more than {limits.processes} processes"
+    return f"more than {limits.memory_bytes >> 20} MiB of memory" if resident > limits.memory_bytes else ""
 
 
 def _toolchain_paths() -> list[Path]:
