@@ -7,7 +7,8 @@
 | exit of its own accord, even with code 0 | CHEAT | result channel |
 | foreign bytes on the result channel, or its loss | CHEAT | result channel |
 | more threads alive after a call than were granted | CHEAT | thread audit |
-| processor time spent after the answer to a command | CHEAT | clocks |
+| processor time spent after the answer to a command | CHEAT | independent clocks |
+| processor time spent between two commands | CHEAT | thread audit |
 | an allocation was refused and the kernel failed or gave up; killed for memory | OUT_OF_MEMORY | resource limits |
 | printed more than it may | RUNTIME_ERROR | resource limits |
 | write into an input | MUTATED_INPUT | input immutability |
@@ -113,6 +114,11 @@ def thrown(report: Report, kind: int) -> RunFailure:
 def went_on(spent_ns: int) -> RunFailure:
     """It used the processor after its answer had come."""
     return failure(Status.CHEAT, Layer.CLOCKS, worked_after_its_answer_ns=spent_ns)
+
+
+def busy_between(spent_ns: int, pause_ns: int) -> RunFailure:
+    """It used the processor while nothing was asked of it."""
+    return failure(Status.CHEAT, Layer.THREADS, worked_between_calls_ns=spent_ns, in_ns=pause_ns)
 
 
 def refused(report: Report, code: int) -> RunFailure:

@@ -7,6 +7,7 @@ of what the process itself says only evidence is kept. Statuses decided here are
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,8 +26,11 @@ __all__ = ["KEPT_PAGES", "Ran", "RunFailure", "Runner", "RunnerLimits"]
 
 T = TypeVar("T")
 SETTLE_CPU_NS = 100_000
-"""What a process may spend between the answer to one command and that to an empty one. It takes 20 to 50 µs; a kernel that
+"""Processor time between the answer to one command and that to an empty one. It takes 20 to 50 µs; a kernel that
 answers for the runner before it is done, to stop the controller's clock, needs what it still has to do."""
+IDLE_CPU_NS, IDLE_SHARE = 500_000, 0.01
+"""Processor time between two commands, at least and as a share of the pause: others are timed then, and a kernel that
+is busy meanwhile slows them down."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +72,8 @@ class Runner:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="runner")
         self._buffers = Buffers(inputs, outputs, sets)
         self._box: RunnerBox | None = None
+        self._ended = self._cpu_ended = 0
+        """When the last command was over, and the processor time used until then; 0 before the first."""
 
     @classmethod
     def open(
@@ -177,7 +183,10 @@ class Runner:
         box = self._box
         assert box is not None, "enter the context first"
         try:
-            before = box.cpu_ns()
+            before, begun = box.cpu_ns(), time.monotonic_ns()
+            idle, pause = before - self._cpu_ended, begun - self._ended
+            if self._ended and idle > IDLE_CPU_NS + IDLE_SHARE * pause:
+                return box.end(ending.busy_between(idle, pause))
             answer, elapsed = box.ask(calls=calls, first_set=first_set, timeout_s=timeout_s)
             if isinstance(answer, RunFailure):
                 return answer
@@ -189,7 +198,8 @@ class Runner:
             settled, _ = box.ask(calls=0, first_set=0, timeout_s=timeout_s)
             if isinstance(settled, RunFailure):
                 return settled
-            ended = box.cpu_ns()
+            self._cpu_ended = ended = box.cpu_ns()
+            self._ended = time.monotonic_ns()
         except OSError:  # the process ended between two questions
             return box.end(None)
         if answer.code != 0 and box.report().refused:
