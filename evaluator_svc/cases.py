@@ -91,6 +91,10 @@ class Case:
     specs: tuple[TensorSpec, ...]
     inputs: tuple[NDArray[np.uint8], ...]
     references: tuple[Reference, ...]
+    in_place: tuple[int, ...] = ()
+    """Inputs whose new values are the last outputs: those begin as a copy of the input."""
+    special: bool = False
+    """Inputs hold NaN and infinities that the operator's own have not."""
 
     @property
     def nbytes(self) -> int:
@@ -132,6 +136,15 @@ def widened(stored: Array, dtype: DType) -> Array:
     if dtype is DType.BF16:
         return (stored.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
     return stored.astype(np.float64) if dtype.floating else stored
+
+
+def narrowed(values: Array, dtype: DType) -> Array:
+    """Values as stored elements, rounded to nearest (bf16: its 16 bits)."""
+    if dtype is DType.BF16:
+        bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
+        return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(values).astype(_NUMPY[dtype])
 
 
 def make_reference(

@@ -1,31 +1,40 @@
 """The correctness stage: is the kernel right on every case, each time, and on nothing but its inputs?
 
-Outputs are poisoned with fresh random bytes before every call. Case one runs on all buffer sets at once (same bytes
-in, so the same bytes must come out) and again at the end, after the kernel has seen everything else.
+Outputs are poisoned with fresh random bytes before every call. Case one runs on all buffer sets at once (new addresses,
+same bytes in, so the same bytes must come out), the others in turn (same addresses, new values), then what the operator
+shows about itself (``properties.py``), and case one again at the end, after the kernel has seen everything else, NaN
+included: what a call leaves behind in a workspace must not show in the next.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from evaluator_svc.cases import Bytes, Case, elements
-from evaluator_svc.judge import Verdict, judge
+from evaluator_svc.cases import Case
+from evaluator_svc.judge import NOT_PROPAGATED, Verdict, judge
+from evaluator_svc.layers import Layer, caught
 from evaluator_svc.ledger import Call, Ledger, Stage
 from evaluator_svc.poison import Poison, Stain
+from evaluator_svc.properties import Relation, broken
+from evaluator_svc.repeatability import first_difference, nondeterministic, unequal
 from evaluator_svc.runner.ending import RunFailure
 from evaluator_svc.runner.process import Ran
+from evaluator_svc.written import BY_CHANCE, chance_over, counted, over_runs, unwritten
+from shared.contract import Contract
 from shared.events import Entry, Status
+from shared.events.evaluation import CAUGHT_BY
+
+__all__ = ["SETS", "Checked", "Launcher", "check", "check_shape", "unequal"]
 
 SETS = 3
 KE_DECLINED = 1
 UNREPEATABLE = "memory it never wrote, a race, a clock or a random number"
-UNWRITTEN_BY_CHANCE = 4
-"""More 32-bit elements than this that keep their poison in one run are no coincidence: odds below 1e-9 up to 2**26."""
+WORD = 4
+"""Bytes of an element from which on a kept poison is no chance."""
+CONTRACT = Contract()
 
 
 class Launcher(Protocol):
@@ -40,31 +49,58 @@ class Launcher(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """The stage's outcome. ``answers``: the bytes given for case one, which every later process must give, too."""
+    """The stage's outcome. ``answers``: the bytes given for case one, which every later process must give, too; empty
+    for an operator that is declared nondeterministic.
+    """
 
     verdict: Verdict
     answers: tuple[bytes, ...] = ()
+    saw_held_out: bool = False
+    """It was given held-out values: what it printed is nobody's business."""
 
 
-async def check(runner: Launcher, cases: Sequence[Case], poison: Poison, *, call_s: float, ledger: Ledger) -> Checked:
-    """Run every case and judge it; stops at the first failure."""
-    stage = _Stage(runner, poison, call_s, ledger, Stage.CHECK)
+async def check(
+    runner: Launcher,
+    cases: Sequence[Case],
+    poison: Poison,
+    *,
+    call_s: float,
+    ledger: Ledger,
+    contract: Contract = CONTRACT,
+    relations: Sequence[Relation] = (),
+) -> Checked:
+    """Run every case and judge it, then hold the kernel to ``relations``; stops at the first failure.
+
+    ``cases`` begin with one of the operator's own. Special values come last, whatever their place.
+    """
+    stage = _Stage(runner, poison, call_s, ledger, Stage.CHECK, contract)
     first = await stage.repeat(cases[0])
     if not first.passed:
         return Checked(verdict=first)
-    kept = stage.outputs(cases[0], 0)
-    for start in range(1, len(cases), SETS):
-        verdict = await stage.batch(cases[start : start + SETS])
+    kept = () if contract.nondeterministic else stage.outputs(cases[0], 0)
+    rest = sorted(cases[1:], key=lambda case: case.special)
+    for start in range(0, len(rest), SETS):
+        batch = rest[start : start + SETS]
+        verdict = await stage.batch(batch)
         if not verdict.passed:
-            return Checked(verdict=verdict)
+            return Checked(verdict=verdict, saw_held_out=not all(case.public for case in rest[: start + SETS]))
+    own = [case for case in cases if case.public]
+    for relation in relations:
+        verdict = await stage.relation(own[secrets.randbelow(len(own))], relation)
+        if not verdict.passed:
+            return Checked(verdict=verdict, saw_held_out=True)
     last = await stage.again(cases[0], kept)
-    evidence = (Entry(name="cases", value=str(len(cases))), *first.evidence)
-    return Checked(verdict=last if not last.passed else Verdict(evidence=evidence), answers=kept)
+    if not last.passed:
+        return Checked(verdict=last, saw_held_out=True)
+    evidence = (Entry(name="cases", value=str(len(cases))), *first.evidence, *stage.said)
+    return Checked(verdict=Verdict(evidence=evidence), answers=kept, saw_held_out=True)
 
 
-async def check_shape(runner: Launcher, case: Case, poison: Poison, *, call_s: float, ledger: Ledger) -> Verdict:
+async def check_shape(
+    runner: Launcher, case: Case, poison: Poison, *, call_s: float, ledger: Ledger, contract: Contract = CONTRACT
+) -> Verdict:
     """A held-out shape, for a kernel that says it guards its shapes: right, or declined."""
-    stage = _Stage(runner, poison, call_s, ledger, Stage.SHAPE)
+    stage = _Stage(runner, poison, call_s, ledger, Stage.SHAPE, contract)
     stains = stage.load(0, case)
     ran = await stage.launch(1, 0, case)
     if isinstance(ran, RunFailure):
@@ -75,9 +111,13 @@ async def check_shape(runner: Launcher, case: Case, poison: Poison, *, call_s: f
 
 
 class _Stage:
-    def __init__(self, runner: Launcher, poison: Poison, call_s: float, ledger: Ledger, purpose: Stage) -> None:
+    def __init__(
+        self, runner: Launcher, poison: Poison, call_s: float, ledger: Ledger, purpose: Stage, contract: Contract
+    ) -> None:
         self._runner, self._poison, self._call_s = runner, poison, call_s
-        self._ledger, self._purpose = ledger, purpose
+        self._ledger, self._purpose, self._contract = ledger, purpose, contract
+        self.said: tuple[Entry, ...] = ()
+        """Findings that are no failures."""
 
     async def launch(self, calls: int, first_set: int, case: Case) -> Ran | RunFailure:
         """Run and put it on record."""
@@ -98,10 +138,11 @@ class _Stage:
             )
         return ran
 
-    def load(self, set_: int, case: Case) -> list[Stain]:
+    def load(self, set_: int, case: Case) -> list[Stain | None]:
+        """Fill a set. An output that the operator changes in place begins as its input; the others are poisoned."""
         for index, data in enumerate(case.inputs):
             self._runner.write_input(set_, index, data)
-        return [self._poison.apply(self._runner.output_bytes(set_, i)) for i in range(len(case.references))]
+        return self._stain(set_, case)
 
     def outputs(self, case: Case, set_: int) -> tuple[bytes, ...]:
         return tuple(bytes(self._runner.output_bytes(set_, i)) for i in range(len(case.references)))
@@ -114,21 +155,14 @@ class _Stage:
         if failed is not None:
             return failed
         for output in range(len(case.references)):
-            # Left alone each time: never written. Left alone now and then: it depends on what was there before.
-            left = [self._untouched(case, output, set_, stains[set_]) for set_ in range(SETS)]
-            never = np.logical_and.reduce(left)
-            chance = UNWRITTEN_BY_CHANCE + (4 * SETS * never.size >> 8 * case.references[output].spec.dtype.itemsize)
-            sometimes = np.count_nonzero(np.logical_or.reduce(left) & ~never) > chance
-            unwritten = None if sometimes else _unwritten(case, output, never, by_chance=0)
-            if unwritten is not None:
-                return unwritten
-            one = self._runner.output_bytes(0, output)
-            for set_ in range(1, SETS):
-                other = self._runner.output_bytes(set_, output)
-                if _first_difference(one, other) is not None:
-                    why = "what the output held before" if sometimes else UNREPEATABLE
-                    reason = f"two of {SETS} runs on equal inputs differ: {why} shows"
-                    return _nondeterministic(case, output, (one, other), reason)
+            found = self._complete_and_repeated(case, output, [stain[output] for stain in stains])
+            if found is not None:
+                return found
+        if self._contract.nondeterministic:
+            # The spread is bounded by the same limits as the result.
+            verdicts = [self._judge(case, set_) for set_ in range(SETS)]
+            return next((verdict for verdict in verdicts if not verdict.passed), verdicts[0])
+        self._ledger.check(Layer.DETERMINISM.value, case.name, f"{SETS} runs on equal inputs gave equal bytes")
         return self._judge(case, 0)
 
     async def batch(self, cases: Sequence[Case]) -> Verdict:
@@ -142,115 +176,148 @@ class _Stage:
                 return verdict
         return Verdict()
 
+    async def relation(self, case: Case, relation: Relation) -> Verdict:
+        """Related calls, whose outputs are compared with each other: no answer exists that could be stolen."""
+        seed = secrets.randbits(32)
+        variants = relation.variants(case, seed)
+        for set_, inputs in enumerate(variants):
+            for index, data in enumerate(inputs):
+                self._runner.write_input(set_, index, data)
+            self._stain(set_, case)
+        failed = await self._run(len(variants), case)
+        if failed is not None:
+            return failed
+        count = len(case.references)
+        given = [[self._runner.output_bytes(set_, i) for i in range(count)] for set_ in range(len(variants))]
+        reason = broken(relation, case, given, seed)
+        self._ledger.check(Layer.JUDGE.value, f"property: {relation.name}", reason or "holds")
+        if reason is None:
+            return Verdict()
+        said = Entry(name="reason", value=f"breaks a property of the operator: {relation.name}")
+        return Verdict(status=Status.WRONG_RESULT, evidence=(caught(Layer.JUDGE), said))
+
     async def again(self, case: Case, kept: Sequence[bytes]) -> Verdict:
         """Case one once more: what the kernel did in between must not show."""
         self.load(SETS - 1, case)
         failed = await self._run(1, case, first_set=SETS - 1)
         if failed is not None:
             return failed
-        after = self.outputs(case, SETS - 1)
-        return unequal(case, kept, after, "the result depends on the calls made before") or Verdict()
+        if self._contract.nondeterministic:
+            return self._judge(case, SETS - 1)
+        after = [self._runner.output_bytes(SETS - 1, i) for i in range(len(case.references))]
+        found = unequal(case, kept, after, "the result depends on the calls made before")
+        self._ledger.check(Layer.DETERMINISM.value, f"{case.name}, after all others", "unequal" if found else "equal")
+        return Verdict() if found is None else _in_case(case, found)
 
-    def judge_set(self, case: Case, set_: int, stains: Sequence[Stain]) -> Verdict:
+    def judge_set(self, case: Case, set_: int, stains: Sequence[Stain | None]) -> Verdict:
         for output, reference in enumerate(case.references):
-            if reference.spec.dtype.itemsize < np.dtype(np.float32).itemsize:
+            stain = stains[output]
+            if stain is None or reference.spec.dtype.itemsize < WORD:
                 continue  # left to the judge: chance is too common
-            same = self._untouched(case, output, set_, stains)
-            unwritten = _unwritten(case, output, same, by_chance=UNWRITTEN_BY_CHANCE)
-            if unwritten is not None:
-                return unwritten
+            kept = counted(self._poison.untouched(stain, self._output(set_, output), reference.spec.dtype.itemsize))
+            missing = unwritten(reference.spec, kept, by_chance=BY_CHANCE)
+            if missing is not None:
+                return _in_case(case, missing, output)
         return self._judge(case, set_)
+
+    def _stain(self, set_: int, case: Case) -> list[Stain | None]:
+        stains: list[Stain | None] = []
+        plain = len(case.references) - len(case.in_place)
+        for output in range(len(case.references)):
+            if output < plain:
+                stains.append(self._poison.apply(self._output(set_, output)))
+            else:
+                position = case.in_place[output - plain]
+                self._output(set_, output)[:] = memoryview(self._runner.input_bytes(set_, position))
+                stains.append(None)
+        return stains
+
+    def _output(self, set_: int, output: int) -> memoryview:
+        return self._runner.output_bytes(set_, output)
+
+    def _complete_and_repeated(self, case: Case, output: int, stains: Sequence[Stain | None]) -> Verdict | None:
+        spec, sometimes = case.references[output].spec, False
+        marked = [stain for stain in stains if stain is not None]
+        if marked:
+            # Left alone each time: never written. Left alone now and then: it depends on what was there before.
+            kept, some = over_runs([
+                self._poison.untouched(stain, self._output(set_, output), spec.dtype.itemsize)
+                for set_, stain in enumerate(marked)
+            ])  # fmt: skip
+            sometimes = some > chance_over(SETS, spec)
+            missing = None if sometimes else unwritten(spec, kept, by_chance=0)
+            if missing is not None:
+                return _in_case(case, missing, output)
+        if self._contract.nondeterministic and not sometimes:
+            return None
+        for set_ in range(1, SETS):
+            runs = (self._output(0, output), self._output(set_, output))
+            if first_difference(*runs) is not None:
+                why = "what the output held before" if sometimes else UNREPEATABLE
+                reason = f"two of {SETS} runs on equal inputs differ: {why} shows"
+                return _in_case(case, nondeterministic(case, output, runs, reason), output)
+        return None
 
     async def _run(self, calls: int, case: Case, first_set: int = 0) -> Verdict | None:
         ran = await self.launch(calls, first_set, case)
         if isinstance(ran, RunFailure):
-            return _in_case(case, Verdict(status=ran.status, evidence=ran.evidence))
+            return _in_case(case, Verdict(status=ran.status, evidence=ran.evidence), whole=True)
         refused = _return_code(ran.return_code)
         if refused is not None:
-            return _in_case(case, refused)
+            return _in_case(case, refused, whole=True)
         overrun = self._runner.slack_intact()
         if overrun is not None:
-            evidence = (Entry(name="reason", value="wrote outside its outputs"), Entry(name="where", value=overrun))
-            return _in_case(case, Verdict(status=Status.RUNTIME_ERROR, evidence=evidence))
+            evidence = (
+                caught(Layer.CONTRACT),
+                Entry(name="reason", value="wrote outside its outputs"),
+                Entry(name="where", value=overrun),
+            )
+            return _in_case(case, Verdict(status=Status.RUNTIME_ERROR, evidence=evidence), whole=True)
         return None
 
     def _judge(self, case: Case, set_: int) -> Verdict:
         for index, data in enumerate(case.inputs):
-            if _first_difference(data, self._runner.input_bytes(set_, index)) is not None:
-                evidence = (Entry(name="reason", value=f"input {index} changed"),)
+            if first_difference(data, self._runner.input_bytes(set_, index)) is not None:
+                evidence = (caught(Layer.INPUTS), Entry(name="reason", value=f"input {index} changed"))
                 return _in_case(case, Verdict(status=Status.MUTATED_INPUT, evidence=evidence))
         passed = Verdict()
         for output, reference in enumerate(case.references):
-            verdict = judge(reference, self._runner.output_bytes(set_, output))
+            verdict = judge(reference, self._output(set_, output), bitwise=self._contract.bitwise)
+            self._ledger.check(Layer.JUDGE.value, f"{case.name}, output {output}", _outcome(verdict))
             if not verdict.passed:
                 return _in_case(case, verdict, output if len(case.references) > 1 else None)
             passed = passed if passed.evidence else verdict
+            self.said += tuple(entry for entry in verdict.evidence if entry.name == NOT_PROPAGATED)
         return passed
 
-    def _untouched(self, case: Case, output: int, set_: int, stains: Sequence[Stain]) -> NDArray[np.bool_]:
-        """Per element, whether it still holds its poison."""
-        size = case.references[output].spec.dtype.itemsize
-        return self._poison.untouched(stains[output], self._runner.output_bytes(set_, output), size)
 
-
-def _unwritten(case: Case, output: int, same: NDArray[np.bool_], *, by_chance: int) -> Verdict | None:
-    """The verdict on elements that hold their poison, where more than ``by_chance`` (or all) do."""
-    count = int(np.count_nonzero(same))
-    if count <= by_chance and count != same.size:
-        return None
-    if not count:
-        return None  # an output without elements
-    index = [int(i) for i in np.unravel_index(int(np.argmax(same)), case.references[output].spec.shape or (1,))]
-    evidence = (
-        Entry(name="reason", value="part of the output was never written"),
-        Entry(name="unwritten_elements", value=f"{count} of {same.size}"),
-        Entry(name="first_wrong_index", value=str(index)),
-    )
-    return _in_case(case, Verdict(status=Status.WRONG_RESULT, evidence=evidence), output)
+def _outcome(verdict: Verdict) -> str:
+    """The numbers of a verdict in a line, for the ledger."""
+    return " ".join((verdict.status.value, *(f"{e.name}={e.value}" for e in verdict.evidence if e.name != CAUGHT_BY)))
 
 
 def _return_code(code: int) -> Verdict | None:
     if code == 0:
         return None
     if code == KE_DECLINED:
-        evidence = (Entry(name="reason", value="declined the operator's own shapes (KE_DECLINED)"),)
-        return Verdict(status=Status.LAUNCH_FAILED, evidence=evidence)
-    return Verdict(status=Status.RUNTIME_ERROR, evidence=(Entry(name="return_code", value=str(code)),))
+        reason = Entry(name="reason", value="declined the operator's own shapes (KE_DECLINED)")
+        return Verdict(status=Status.LAUNCH_FAILED, evidence=(caught(Layer.LAUNCH), reason))
+    return Verdict(
+        status=Status.RUNTIME_ERROR, evidence=(caught(Layer.CRASH), Entry(name="return_code", value=str(code)))
+    )
 
 
-def _in_case(case: Case, verdict: Verdict, output: int | None = None) -> Verdict:
-    """The verdict with where it fell. Held-out cases are named by kind only: their values stay secret."""
+TELLING = (CAUGHT_BY, "reason")
+"""Of a verdict on held-out values: what is wrong, and nothing about the values, their places or the limits."""
+
+
+def _in_case(case: Case, verdict: Verdict, output: int | None = None, *, whole: bool = False) -> Verdict:
+    """The verdict with where it fell. Held-out cases are told by kind only, so that no search learns their values.
+
+    ``whole``: how a process ended has no values in it.
+    """
     where: tuple[Entry, ...] = (Entry(name="case", value=case.name),)
     if output is not None:
         where += (Entry(name="output", value=str(output)),)
-    return Verdict(status=verdict.status, evidence=(*verdict.evidence, *where))
-
-
-def _nondeterministic(case: Case, output: int, runs: tuple[Bytes, Bytes], reason: str) -> Verdict:
-    """``runs`` gave unequal bytes for ``output`` on the inputs of ``case``."""
-    spec = case.references[output].spec
-    byte = _first_difference(*runs) or 0
-    at = byte // spec.dtype.itemsize
-    values = [str(elements(run, spec.dtype)[at]) for run in runs]
-    evidence = (
-        Entry(name="reason", value=reason),
-        Entry(name="first_differing_index", value=str([int(i) for i in np.unravel_index(at, spec.shape or (1,))])),
-        Entry(name="values", value=" and ".join(values)),
-    )
-    return _in_case(case, Verdict(status=Status.NONDETERMINISTIC, evidence=evidence), output)
-
-
-def unequal(case: Case, one: Sequence[Bytes], other: Sequence[Bytes], reason: str) -> Verdict | None:
-    """NONDETERMINISTIC where two runs on the inputs of ``case`` gave unequal outputs."""
-    for output, runs in enumerate(zip(one, other, strict=True)):
-        if _first_difference(*runs) is not None:
-            return _nondeterministic(case, output, runs, reason)
-    return None
-
-
-def _first_difference(one: Bytes, other: Bytes) -> int | None:
-    first: NDArray[np.uint8] = np.frombuffer(one, dtype=np.uint8)
-    second: NDArray[np.uint8] = np.frombuffer(other, dtype=np.uint8)
-    if np.array_equal(first, second):
-        return None
-    return int(np.argmax(first != second))
+    told = verdict.evidence if case.public or whole else tuple(e for e in verdict.evidence if e.name in TELLING)
+    return Verdict(status=verdict.status, evidence=(*told, *where))

@@ -69,4 +69,4 @@ def max_limit(reference: Reference) -> float:
 def terms_share(reference: Reference) -> float:
     """What an element's error may be of its ``|A||B|``, for sums of ``reference.terms`` products."""
     terms = max(reference.terms, 1.0)
-    return (TERMS_FACTOR * terms**0.5 + terms) * UNIT_ROUNDOFF[reference.spec.dtype]
+    return float(TERMS_FACTOR * terms**0.5 + terms) * UNIT_ROUNDOFF[reference.spec.dtype]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,8 @@ from shared.dtypes import DType
 
 POOL_BYTES = 1 << 22
 WORD = 8
+CHUNK_BYTES = 1 << 17
+"""Compared at a time; divides ``POOL_BYTES``."""
 NUDGED = 1 << 14
 """Elements changed at a time: what that makes stays in the first-level caches."""
 
@@ -55,13 +58,11 @@ class Poison:
             part, at = values[start : start + NUDGED], start % (pool.size - NUDGED)
             part ^= pool[at : at + part.size] & ((part & 0xFF) != 0)
 
-    def untouched(self, stain: Stain, buffer: memoryview, itemsize: int) -> NDArray[np.bool_]:
-        """Per element, whether it still holds what ``apply`` wrote; by chance for one in 256**itemsize."""
-        got = np.frombuffer(buffer, dtype=np.uint8)
-        same = np.empty(got.size // itemsize, dtype=np.bool_)
-        kind = f"u{itemsize}"
-        for start in range(0, got.size, POOL_BYTES):
-            part = got[start : start + POOL_BYTES]
-            poison = self._pool[stain.offset : stain.offset + part.size]
-            same[start // itemsize : (start + part.size) // itemsize] = part.view(kind) == poison.view(kind)
-        return same
+    def untouched(self, stain: Stain, buffer: memoryview, itemsize: int) -> Iterator[NDArray[np.bool_]]:
+        """Per element, whether it still holds what ``apply`` wrote, in chunks of ``CHUNK_BYTES``; by chance one in
+        256**itemsize does.
+        """
+        got, kind = np.frombuffer(buffer, dtype=np.uint8), f"u{itemsize}"
+        for start in range(0, got.size, CHUNK_BYTES):
+            part, at = got[start : start + CHUNK_BYTES], stain.offset + start % POOL_BYTES
+            yield part.view(kind) == self._pool[at : at + part.size].view(kind)
