@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from evaluator_svc.oracle_child.flush import Flush
+from evaluator_svc.hosted.flush import Flush
 from evaluator_svc.oracle_child.model import CPU, Operator, Sample, seed_everything
 from shared.dtypes import DType
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from evaluator_svc.oracle_child.flush import Flush
+from evaluator_svc.hosted.flush import Flush
 
 COPY_BYTES = 1 << 30
 TRIALS, CALLS = 7, 10
