@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluator_svc import statistics
+from evaluator_svc.layers import Layer, caught
 from evaluator_svc.roofline import Floors, binding, implausible
 from evaluator_svc.settings import TimingSettings
 from evaluator_svc.timing import CANDIDATE, Measured
@@ -50,8 +51,10 @@ class Physics:
 
 
 def noisy(measured: Sequence[Measured], settings: TimingSettings, seed: int) -> tuple[Entry, ...]:
-    """Why these blocks allow no claim, from the baselines' own times (never the candidate's); empty when they do."""
-    reasons = []
+    """Why these blocks allow no claim, from the baselines' own times (never the candidate's) and from what others did
+    on the machine; empty when they do.
+    """
+    reasons = [entry for one in measured for entry in one.disturbed]
     for name in _baselines(measured):
         for one in measured:
             times = one.samples[name].block_ns
@@ -64,8 +67,15 @@ def noisy(measured: Sequence[Measured], settings: TimingSettings, seed: int) -> 
     return tuple(reasons)
 
 
-def claim(measured: Sequence[Measured], settings: TimingSettings, physics: Physics, seed: int) -> Claim:
-    """The claim that ``measured`` (one per fresh process) supports."""
+def claim(
+    measured: Sequence[Measured],
+    settings: TimingSettings,
+    physics: Physics,
+    seed: int,
+    *,
+    delta: float = statistics.DELTA_UNKNOWN,
+) -> Claim:
+    """The claim that ``measured`` (one per fresh process) supports; ``delta`` is the worker's noise floor."""
     timings = tuple(_timing(name, measured) for name in (CANDIDATE, *_baselines(measured)))
     median = float(timings[0].median_ns)
 
@@ -96,13 +106,20 @@ def claim(measured: Sequence[Measured], settings: TimingSettings, physics: Physi
     remembered = _remembers(measured, physics)
     if remembered:
         return done(Status.CHEAT, Trust.NONE, remembered)
-    speedups = tuple(_speedup(name, measured, seed) for name in _baselines(measured))
+    speedups = tuple(_speedup(name, measured, seed, delta) for name in _baselines(measured))
     reasons = noisy(measured, settings, seed)
     if reasons and not _clear_loss(speedups):
-        return done(Status.NOISY, Trust.NONE, reasons)
+        return done(Status.NOISY, Trust.NONE, (caught(Layer.STATISTICS), *reasons))
     trust = Trust.L2 if disagreement or reasons else Trust.L3
     verified = _entry("timed_blocks_verified", sum(one.verified for one in measured))
-    return done(Status.PASSED, trust, (verified, *_dispatch(timings), *disagreement, *reasons), speedups)
+    stopped = _entry("stopped", ", ".join(one.decision.value for one in measured if one.decision is not None))
+    told = (verified, stopped, *_dispatch(timings), *disagreement, *reasons, *_watched(measured, reasons))
+    return done(Status.PASSED, trust, told, speedups)
+
+
+def _watched(measured: Sequence[Measured], reasons: Sequence[Entry]) -> tuple[Entry, ...]:
+    """What the watch saw where it is not among the reasons already: which signals there were is part of a claim."""
+    return tuple(entry for one in measured for entry in one.watched if entry not in reasons)[:1]
 
 
 def _dispatch(timings: Sequence[Timing]) -> tuple[Entry, ...]:
@@ -123,13 +140,14 @@ def _baselines(measured: Sequence[Measured]) -> tuple[str, ...]:
     return tuple(name for name in measured[0].samples if name != CANDIDATE)
 
 
-def _speedup(name: str, measured: Sequence[Measured], seed: int) -> Speedup:
+def _speedup(name: str, measured: Sequence[Measured], seed: int, delta: float) -> Speedup:
     found = statistics.pooled([one.logs()[name] for one in measured], seed)
     return Speedup(
         baseline=name,
         ratio_ppm=round(PPM * found.ratio),
         low_ppm=math.floor(PPM * found.low),
         high_ppm=math.ceil(PPM * found.high),
+        delta_ppm=math.ceil(PPM * delta),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import time
 from collections.abc import Iterator, Sequence
@@ -15,8 +14,10 @@ from evaluator_svc.cases import Suite
 from evaluator_svc.claims import Claim, Physics, claim
 from evaluator_svc.device import Device
 from evaluator_svc.eviction import Evictor
+from evaluator_svc.kernel_counters import Watch, until_quiet
 from evaluator_svc.launchers import open_runner
 from evaluator_svc.ledger import Ledger
+from evaluator_svc.noise_floor import NoiseFloor
 from evaluator_svc.oracle import new_seed
 from evaluator_svc.poison import Poison
 from evaluator_svc.roofline import MEMORY, NS_PER_S, Peaks, floors
@@ -24,15 +25,12 @@ from evaluator_svc.runner.process import RunnerLimits
 from evaluator_svc.sequential import Stopping
 from evaluator_svc.settings import Settings
 from evaluator_svc.stages import Stopwatch
-from evaluator_svc.statistics import DELTA_UNKNOWN
 from evaluator_svc.timing import Contest, Measured
 from evaluator_svc.toolchains import Built
 from evaluator_svc.workbench import Workbench
 from shared.errors import Retryable
 from shared.events import Entry, Status, Trust
 
-BACK_OFF_S = 0.2
-"""Pause after the first noisy measurement, doubled after each further one."""
 FINAL_COLD_CALLS = 3
 RECALIBRATIONS_MAX = 4
 """Of a worker, for peaks that kernels beat: each takes seconds."""
@@ -62,7 +60,7 @@ class Measurer:
     def __init__(self, device: Device, poison: Poison, settings: Settings) -> None:
         self._device, self._poison, self._settings = device, poison, settings
         self._calibrations: dict[int, Calibration] = {}
-        self._evict = Evictor()
+        self._evict, self._floor = Evictor(), NoiseFloor(settings.cache)
         self._streak, self._recalibrations = 0, 0
         """Noisy verdicts in a row."""
 
@@ -90,23 +88,23 @@ class Measurer:
         """Measured again while the moment is noisy or the clocks disagree, within the limits of the settings."""
         physics, timing = await self._physics(subject, afresh=afresh), self._settings.timing
         tries = timing.noisy_tries if self._streak < timing.noisy_streak else 1
-        until, pause = time.monotonic() + timing.noisy_budget_s, BACK_OFF_S
+        until, delta = time.monotonic() + timing.noisy_budget_s, self._floor.delta(subject.bench.threads)
         for left in reversed(range(tries)):
             measured = await self._rounds(subject)
             failed = next((one.verdict for one in measured if not one.verdict.passed), None)
             if failed is not None:
                 return _failed(failed.status, failed.evidence)
-            made = claim(measured, timing, physics, new_seed())
+            made = claim(measured, timing, physics, new_seed(), delta=delta)
             quiet = made.status is not Status.NOISY and made.clocks_agree
-            if quiet or not left or time.monotonic() + pause > until:
+            if quiet or not left or time.monotonic() > until:
                 break
-            await asyncio.sleep(pause)
-            pause *= 2
+            contention = self._settings.contention
+            await until_quiet(subject.bench.cpus, contention, most_s=contention.quiet_wait_ms / 1000)
         floor = made.floors.memory_ns if made.floors else 0.0
         if made.status is Status.PASSED and made.median_ns < floor and self._recalibrations < RECALIBRATIONS_MAX:
             # Beaten peaks were measured in a disturbed moment: the better of two calibrations is nearer the truth.
             self._recalibrations += 1
-            made = claim(measured, timing, await self._physics(subject, afresh=True), new_seed())
+            made = claim(measured, timing, await self._physics(subject, afresh=True), new_seed(), delta=delta)
         self._streak = self._streak + 1 if made.status is Status.NOISY else 0
         if self._streak:
             said = f"{self._streak} noisy measurements in a row on this machine; this one was tried up to {tries} times"
@@ -130,7 +128,8 @@ class Measurer:
         """``rounds``: fewest and most."""
         limits, bench, suite = self._settings.limits, subject.bench, subject.suite
         hopeless = self._settings.timing.hopeless_rounds
-        stopping = Stopping(fewest=rounds[0], most=rounds[1], delta=DELTA_UNKNOWN, hopeless_rounds=hopeless)
+        delta = self._floor.delta(bench.threads)
+        stopping = Stopping(fewest=rounds[0], most=rounds[1], delta=delta, hopeless_rounds=hopeless)
         runner = open_runner(
             subject.built,
             suite.inputs,
@@ -152,7 +151,12 @@ class Measurer:
                 ledger=subject.ledger,
                 process=next(subject.processes),
             )
+            watch = Watch(cpus=bench.cpus)
+            await watch.begin()
             measured = await contest.measure(stopping)
+            seen = await watch.end()
+            measured.watched = (seen.entry(self._settings.contention),)
+            measured.disturbed = measured.watched if seen.reasons(self._settings.contention) else ()
             if measured.verdict.passed and cold_calls:
                 await contest.cold(cold_calls, self._evict)
             return measured

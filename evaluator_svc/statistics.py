@@ -59,8 +59,8 @@ class Interval:
 
     @property
     def half_width(self) -> float:
-        """Of its logarithm: 0.005 is half a per cent to either side. Infinite while ``low`` is 0."""
-        return math.log(self.high / self.low) / 2 if self.low > 0 else math.inf
+        """Of its logarithm: 0.005 is half a per cent to either side."""
+        return math.log(self.high / self.low) / 2
 
 
 def log_ratios(numerator: Sequence[float], denominator: Sequence[float]) -> NDArray[np.float64]:
@@ -86,8 +86,8 @@ def log_ratios(numerator: Sequence[float], denominator: Sequence[float]) -> NDAr
 def sequence(logs: ArrayLike) -> Interval:
     """The median of ``logs`` with its confidence sequence: may be looked at after every round.
 
-    With fewer rounds than the error rate allows (``FEWEST_ROUNDS``) nothing is proved: ``low`` is 0 and ``high`` the
-    largest ratio seen.
+    With fewer rounds than the error rate allows (``FEWEST_ROUNDS``) the interval is the range of what was seen, and no
+    gain is proved: ``low`` is 1 at most.
 
     Raises:
         ValueError: no round.
@@ -96,11 +96,11 @@ def sequence(logs: ArrayLike) -> Interval:
     if ordered.size < 1:
         raise ValueError("needs one or more rounds")
     agreeing = agreeing_needed(ordered.size)
-    proved = agreeing is not None
-    low = float(np.exp(ordered[ordered.size - agreeing])) if agreeing is not None else 0.0
-    high = float(np.exp(ordered[agreeing - 1 if agreeing is not None else -1]))
-    ratio = float(np.exp(np.median(ordered)))
-    return Interval(ratio=ratio, low=min(low, ratio) if proved else 0.0, high=max(high, ratio), rounds=ordered.size)
+    if agreeing is None:
+        low, high = min(1.0, math.exp(ordered[0])), math.exp(ordered[-1])
+    else:
+        low, high = math.exp(ordered[ordered.size - agreeing]), math.exp(ordered[agreeing - 1])
+    return Interval(ratio=float(np.exp(np.median(ordered))), low=low, high=high, rounds=ordered.size)
 
 
 @cache
@@ -130,7 +130,7 @@ def pooled(processes: Sequence[ArrayLike], seed: int) -> Interval:
     """
     logs = [np.asarray(one, dtype=np.float64) for one in processes]
     found = sequence(np.concatenate(logs))
-    if len(logs) < 2 or found.low == 0.0:
+    if len(logs) < 2 or found.rounds < FEWEST_ROUNDS:
         return found
     generator = np.random.default_rng(seed)
     picks = generator.integers(0, len(logs), size=(RESAMPLES, len(logs)))

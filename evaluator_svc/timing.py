@@ -57,6 +57,10 @@ class Measured:
     verdict: Verdict = field(default_factory=Verdict)
     decision: Decision | None = None
     """Why no more rounds were measured; None after a failure."""
+    watched: tuple[Entry, ...] = ()
+    """What others did on the machine meanwhile: every signal that there is."""
+    disturbed: tuple[Entry, ...] = ()
+    """The same, where it was so much that these times say little."""
 
     def logs(self) -> Mapping[str, Sequence[float]]:
         """Of each baseline: ``log(baseline / candidate)`` by round."""

@@ -26,9 +26,9 @@ def log_micro(ratio_ppm: int) -> int:
 
 
 def proves_gain(evaluation: Evaluation, baseline: str) -> bool:
-    """Whether the interval against ``baseline`` lies wholly above 1."""
+    """Whether the interval against ``baseline`` lies wholly above 1, by more than the worker's noise."""
     speedup = evaluation.speedup(baseline) if evaluation.status is Status.PASSED else None
-    return speedup is not None and speedup.low_ppm > PPM
+    return speedup is not None and speedup.proves_gain
 
 
 def wins(evaluation: Evaluation, baseline: str) -> bool:

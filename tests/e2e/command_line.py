@@ -22,6 +22,9 @@ QUICK = {
     # These tests are about what happens, not about how fast: a busy machine must not send them round again.
     "TIMING_DRIFT_PPM": "100000000",
     "TIMING_SPREAD_PPM": "100000000",
+    "CONTENTION_FOREIGN_PPM": "100000000",
+    "CONTENTION_WAITING_PPM": "100000000",
+    "CONTENTION_STEAL_PPM": "100000000",
 }
 
 

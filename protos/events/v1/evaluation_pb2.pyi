@@ -105,16 +105,18 @@ class Timing(_message.Message):
     def __init__(self, name: _Optional[str] = ..., median_ns: _Optional[int] = ..., block_ns: _Optional[_Iterable[int]] = ..., calls_per_block: _Optional[int] = ..., cold_ns: _Optional[int] = ...) -> None: ...
 
 class Speedup(_message.Message):
-    __slots__ = ("baseline", "ratio_ppm", "low_ppm", "high_ppm")
+    __slots__ = ("baseline", "ratio_ppm", "low_ppm", "high_ppm", "delta_ppm")
     BASELINE_FIELD_NUMBER: _ClassVar[int]
     RATIO_PPM_FIELD_NUMBER: _ClassVar[int]
     LOW_PPM_FIELD_NUMBER: _ClassVar[int]
     HIGH_PPM_FIELD_NUMBER: _ClassVar[int]
+    DELTA_PPM_FIELD_NUMBER: _ClassVar[int]
     baseline: str
     ratio_ppm: int
     low_ppm: int
     high_ppm: int
-    def __init__(self, baseline: _Optional[str] = ..., ratio_ppm: _Optional[int] = ..., low_ppm: _Optional[int] = ..., high_ppm: _Optional[int] = ...) -> None: ...
+    delta_ppm: int
+    def __init__(self, baseline: _Optional[str] = ..., ratio_ppm: _Optional[int] = ..., low_ppm: _Optional[int] = ..., high_ppm: _Optional[int] = ..., delta_ppm: _Optional[int] = ...) -> None: ...
 
 class Roofline(_message.Message):
     __slots__ = ("bytes_min", "flops_min", "floor_ns", "fraction_ppm")

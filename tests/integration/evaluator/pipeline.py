@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluator_svc.evaluate import Evaluator
-from evaluator_svc.settings import Limits, Settings, TimingSettings
+from evaluator_svc.settings import ContentionLimits, Limits, Settings, TimingSettings
 from evaluator_svc.toolchains.cpu import CpuToolchain
 from shared import ids, operators
 from shared.events import Evaluation, EvaluationRequested, KernelRef, Purpose
@@ -33,7 +33,8 @@ ANY_MOMENT = TimingSettings(
     spread_ppm=10**12,
 )
 """Tests gate on no timing: no moment is too noisy for them."""
-SETTINGS = Settings(limits=Limits(call_s=2.0, kernel_memory_bytes=1 << 30), timing=ANY_MOMENT)
+ANYBODY = ContentionLimits(foreign_ppm=10**12, waiting_ppm=10**12, steal_ppm=10**12, frequency_ppm=10**12)
+SETTINGS = Settings(limits=Limits(call_s=2.0, kernel_memory_bytes=1 << 30), timing=ANY_MOMENT, contention=ANYBODY)
 
 
 def kernel_source(name: str) -> str:

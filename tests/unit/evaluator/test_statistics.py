@@ -125,8 +125,10 @@ def test_one_disturbed_round_moves_the_ratio_little():
 
 def test_fewer_rounds_than_the_error_rate_allows_prove_no_gain_and_bound_a_loss_by_what_was_seen():
     found = sequence(np.log([3.0] * (FEWEST_ROUNDS - 1)))
-    assert (found.low, found.high) == (0.0, pytest.approx(3.0))
+    assert (found.low, found.high) == (1.0, pytest.approx(3.0))
     assert sequence(np.log([3.0] * FEWEST_ROUNDS)).low == pytest.approx(3.0)
+    lost = sequence(np.log([0.2, 0.3, 0.25]))
+    assert (lost.low, lost.high) == (pytest.approx(0.2), pytest.approx(0.3))
 
 
 def test_a_round_that_was_not_finished_is_left_out():

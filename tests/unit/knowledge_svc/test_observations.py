@@ -21,7 +21,7 @@ def test_the_ratio_of_times_is_the_inverse_ratio_of_speedups():
     seen = pair(completed("a", 1.0), completed("b", 1.25))
     assert seen is not None
     assert math.exp(seen.log_ratio) == pytest.approx(0.8)
-    assert seen.sigma == pytest.approx(math.sqrt(2) * 0.02 / 1.96, rel=0.01)
+    assert seen.sigma == pytest.approx(math.sqrt(2) * 0.02 / 4.2, rel=0.01)
 
 
 def test_a_failing_child_counts_with_its_status():
