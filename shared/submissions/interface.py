@@ -1,0 +1,84 @@
+"""What a kernel of an operator is called with and must give, whichever format the operator came in (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from shared.dtypes import DType
+from shared.submissions import expressions
+from shared.submissions.definition import Definition, Tensor
+from shared.submissions.workload import Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """``sizes`` are Python expressions in the arguments: an output follows its inputs' shapes."""
+
+    name: str
+    sizes: tuple[str, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """A parameter or buffer by its state-dict name."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interface:
+    """``arguments`` are those of ``forward``, ``tensors`` those of them that are tensors, ``state`` comes after them.
+
+    ``container`` is what the results come in: ``tensor`` (the one itself), ``tuple`` or ``list``.
+    """
+
+    arguments: tuple[str, ...]
+    tensors: tuple[str, ...]
+    outputs: tuple[Output, ...]
+    state: tuple[State, ...] = ()
+    container: str = "tensor"
+
+
+def of_definition(definition: Definition, workload: Workload) -> Interface:
+    """``workload`` gives the sizes that no input's shape tells."""
+    return Interface(
+        arguments=definition.input_names,
+        tensors=tuple(each.name for each in definition.inputs if each.shape is not None),
+        outputs=tuple(
+            Output(name=each.name, sizes=_sizes(each, definition, workload), dtype=each.dtype)
+            for each in definition.outputs
+        ),
+        container="tensor" if len(definition.outputs) == 1 else "tuple",
+    )
+
+
+def _sizes(tensor: Tensor, definition: Definition, workload: Workload) -> tuple[str, ...]:
+    known = _bindings(definition)
+    expressions_of = {axis.name: axis.expression for axis in definition.axes if axis.expression}
+    sizes = []
+    for axis in tensor.shape or ():
+        if axis in known:
+            sizes.append(known[axis])
+        elif axis in expressions_of:
+            try:
+                bound = expressions.bound(expressions_of[axis], known)
+            except KeyError:  # of an axis that itself follows, or that no input has
+                bound = str(workload.axes[axis])
+            sizes.append(bound if bound.isdecimal() else f"int({bound})")
+        else:
+            sizes.append(str(workload.axes.get(axis, axis)))
+    return tuple(sizes)
+
+
+def _bindings(definition: Definition) -> Mapping[str, str]:
+    """Expressions for axes: a constant, or where an input's shape has it."""
+    known = {axis.name: str(axis.value) for axis in definition.axes if axis.value is not None}
+    for tensor in definition.inputs:
+        for position, axis in enumerate(tensor.shape or ()):
+            if not axis.isdecimal():
+                known.setdefault(axis, f"{tensor.name}.shape[{position}]")
+    return known
