@@ -118,7 +118,9 @@ class Evaluator:
                 with job.watch.span("wait"):
                     await sharing.enter_async_context(self._device.gate.shared())
                 with job.watch.span("build"):
-                    built = await self._toolchain.build(job.source, job.request.kernel.flags)
+                    built = await self._toolchain.build(
+                        job.source, job.request.kernel.flags, language=job.request.kernel.language
+                    )
                 job.ledger.facts["artefact"] = "" if isinstance(built, BuildFailed) else built.digest
                 if isinstance(built, BuildFailed):
                     log = await self._log(built.log)

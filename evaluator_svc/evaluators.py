@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
+from evaluator_svc import nvidia
 from evaluator_svc.evaluate import Evaluator
 from evaluator_svc.settings import Settings
 from evaluator_svc.simulated import TOOLCHAIN, SimulatedEvaluator
 from evaluator_svc.stages import Stopwatch
 from evaluator_svc.toolchains import Toolchain
+from evaluator_svc.toolchains.by_language import ToolchainByLanguage
 from evaluator_svc.toolchains.cpu import CpuToolchain
+from evaluator_svc.toolchains.hosted import LANGUAGES, HostedToolchain
 from shared import chips
 from shared.errors import ChipError
 from shared.events import Entry, Evaluation, EvaluationRequested, OperatorRef
 from shared.ports import Ports
 
-TOOLCHAINS: dict[str, type[CpuToolchain]] = {"cpu": CpuToolchain}
+
+def _cpu() -> Toolchain:
+    return ToolchainByLanguage(toolchains={"cpp": CpuToolchain(), "python": HostedToolchain()})
+
+
+def _nvidia() -> Toolchain:
+    """Device code is for Hopper's own instructions too, which plain 9.0 leaves out."""
+    hosted = HostedToolchain(architecture="9.0a" if nvidia.present() else "")
+    return ToolchainByLanguage(toolchains=dict.fromkeys(LANGUAGES, hosted))
+
+
+TOOLCHAINS: dict[str, Callable[[], Toolchain]] = {"cpu": _cpu, "nvidia": _nvidia}
 """By the name a chip sheet gives."""
 
 

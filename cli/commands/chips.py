@@ -24,7 +24,7 @@ def command(as_json: bool) -> None:
     if as_json:
         for sheet in sheets:
             missing = chips.missing_tools(sheet)
-            state = "missing" if missing else "ready"
+            state = ("interpreted" if sheet.without else "missing") if missing else "ready"
             click.echo(json.dumps({"chip": sheet.id, "title": sheet.title, "state": state, "missing": missing}))
         return
     table = Table(box=None, header_style="bold")
@@ -32,6 +32,7 @@ def command(as_json: bool) -> None:
         table.add_column(column)
     for sheet in sheets:
         missing = chips.missing_tools(sheet)
-        state = "; ".join(f"needs {tool}: {how}" for tool, how in missing.items()) or "ready"
+        needs = "; ".join(f"needs {tool}: {how}" for tool, how in missing.items())
+        state = "; ".join(part for part in (sheet.without if missing else "", needs) if part) or "ready"
         table.add_row(sheet.id, sheet.title, ", ".join(sheet.languages), state)
     Console().print(table)

@@ -54,6 +54,6 @@ class Toolchain(Protocol):
         """What was built with, for the record of a result."""
         ...
 
-    async def build(self, source: str, flags: Sequence[str]) -> Built | BuildFailed:
+    async def build(self, source: str, flags: Sequence[str], *, language: str = "cpp") -> Built | BuildFailed:
         """Compile and link. ``flags`` come from the candidate and are checked against an allow-list."""
         ...

@@ -53,13 +53,14 @@ class CpuToolchain:
             Entry(name="processor", value=processor().model or platform.machine()),
         )
 
-    async def build(self, source: str, flags: Sequence[str]) -> Built | BuildFailed:
-        """Compile and link one translation unit.
+    async def build(self, source: str, flags: Sequence[str], *, language: str = "cpp") -> Built | BuildFailed:
+        """Compile and link one translation unit of C++.
 
         Raises:
             ChipError: no compiler.
             Fatal: no box could be started.
         """
+        assert language == "cpp", language
         problem = _unacceptable(source, flags)
         if problem is not None:
             return problem

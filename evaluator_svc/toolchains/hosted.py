@@ -53,7 +53,7 @@ class HostedToolchain:
         known = {"python": sys.version.split()[0], "triton": _version("triton")}
         return tuple(Entry(name=name, value=value) for name, value in known.items() if value)
 
-    async def build(self, source: str, flags: Sequence[str], *, language: str = LANGUAGES[0]) -> Built | BuildFailed:
+    async def build(self, source: str, flags: Sequence[str], *, language: str = "python") -> Built | BuildFailed:
         """Check the form; compile the extensions, if there are any.
 
         Raises:

@@ -43,6 +43,8 @@ class ChipSheet:
     isas: tuple[Isa, ...] = ()
     needs: dict[str, str] = field(default_factory=dict)
     """Tool on PATH -> how to install it."""
+    without: str = ""
+    """What an evaluator can still tell of a kernel where a tool is missing; empty for nothing."""
     notes: str = ""
 
 

@@ -21,7 +21,7 @@ POOL = "evaluator-cpu-x86-64"
 
 @pytest.fixture(scope="module")
 def installation() -> list[dict[str, Any]]:
-    return manifests.composed(DEPLOY / "k8s", ["components/cpu", "components/nvidia", "components/tls"])
+    return manifests.composed(DEPLOY / "k8s", ["components/cpu", "components/nvidia", "components/amd", "components/tls"])
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ BROKEN: dict[str, tuple[Callable[[list[dict[str, Any]]], object], str]] = {
     "a pool that scales nothing": (
         lambda o: find(o, "ScaledObject", POOL)["spec"]["scaleTargetRef"].update(name="evaluator"), "no evaluator"),
     "a pool of a chip that nobody announced": (
-        lambda o: find(o, "Deployment", "evaluator-nvidia-sm-90")["metadata"].pop("annotations"), "unknown: add"),
+        lambda o: find(o, "Deployment", "evaluator-amd-gfx942")["metadata"].pop("annotations"), "unknown: add"),
     "a drain that is cut off": (
         lambda o: pod(o, POOL).update(terminationGracePeriodSeconds=30), "is killed 30 s after"),
     "a longer drain than the grace": (
