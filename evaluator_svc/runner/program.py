@@ -48,6 +48,12 @@ def runner_program() -> Path:
 
 
 @cache
+def keeper_program() -> Path:
+    """Build the program that stands between the controller and a box."""
+    return _built("keeper.cpp", "keeper", ())
+
+
+@cache
 def hosted_library() -> Path:
     """Build what a Python-hosted candidate's process preloads."""
     return _built("hosted.cpp", "hosted.so", ("-shared", "-fPIC"))
@@ -76,7 +82,7 @@ def runtime_mounts() -> tuple[Mount, ...]:
 @cache
 def machine_sandbox() -> Sandbox:
     """What this machine's kernel lets a box do; found out once per process."""
-    return detect(runner_program(), runtime_mounts())
+    return detect(runner_program(), keeper_program(), runtime_mounts())
 
 
 def _built(source: str, name: str, options: tuple[str, ...]) -> Path:

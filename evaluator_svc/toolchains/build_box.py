@@ -14,7 +14,7 @@ import psutil
 
 from evaluator_svc import syscalls
 from evaluator_svc.runner.program import ABI, compiler, machine_sandbox
-from evaluator_svc.sandbox import SAME_USER, Box, Boxed, Limits, Mount
+from evaluator_svc.sandbox import Box, Boxed, Limits, Mount
 from shared.errors import Fatal
 
 SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/lib32", "/usr/libexec", "/usr/include", "/etc/alternatives")
@@ -88,8 +88,6 @@ class BuildBox:
             temporary_bytes=TEMPORARY_BYTES,
             own_user=True,
         )
-        if sandbox.user != SAME_USER:
-            os.chown(self.work, sandbox.user, sandbox.user)
         command = [str(self.program or compiler()), *(argument.format_map(places) for argument in arguments)]
         told, tell = os.pipe()
         output = os.memfd_create("ke-build-log")
@@ -109,7 +107,7 @@ class BuildBox:
             os.close(output)
         if len(layers) != 4:
             raise Fatal(f"the build box did not start: {log.strip() or status}")
-        level = sandbox.level(struct.unpack("<I", layers)[0])
+        level = sandbox.level(struct.unpack("<I", layers)[0], self._boxed.user)
         return Finished(status=status, log=log, sandbox=level, excess=excess)
 
     def interrupt(self) -> None:
