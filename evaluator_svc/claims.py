@@ -7,18 +7,18 @@ import statistics as stdlib_statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluator_svc import statistics
+from evaluator_svc import clocks, recall, statistics
+from evaluator_svc.clocks import Disagreement
 from evaluator_svc.layers import Layer, caught
 from evaluator_svc.roofline import Floors, binding, implausible
+from evaluator_svc.samples import CANDIDATE, Measured
 from evaluator_svc.settings import TimingSettings
-from evaluator_svc.timing import CANDIDATE, Measured
 from shared.events import PPM, Entry, Speedup, Status, Timing, Trust
 
-FRESH_SLACK_NS = 300_000
-FRESH_SHARE = 0.5
-FRESH_TRAFFICS = 2.0
-"""A first call on fresh values may take this many times the compulsory traffic from memory longer than a repeated one.
-More means that repeated calls do not do the work: they remember."""
+OVERHEAD_MAX_NS = 100_000.0
+"""A command that makes no call takes 15 to 40 µs. What it takes longer is the candidate's own doing."""
+RESOLUTION_SHARE = 0.5
+"""A block this much of which is the command itself measures no kernel."""
 
 DISPATCH_MATTERS_NS = 100_000
 """PyTorch's dispatch costs 2 to 5 µs a call on a CPU; below this time it is more than a few per cent of a baseline."""
@@ -73,6 +73,7 @@ def claim(
     physics: Physics,
     seed: int,
     *,
+    threads: int,
     delta: float = statistics.DELTA_UNKNOWN,
 ) -> Claim:
     """The claim that ``measured`` (one per fresh process) supports; ``delta`` is the worker's noise floor."""
@@ -82,7 +83,8 @@ def claim(
     fastest = min(one.samples[CANDIDATE].median_ns for one in measured)
     trusted = min(one.samples[name].median_ns for one in measured for name in _baselines(measured))
     floors = binding(physics.floors, physics.written, measured_ns=median, trusted_ns=trusted)
-    disagreement = _clock_disagreement(measured, settings)
+    overhead = overhead_ns(measured)
+    disagreement = clocks.disagreement(measured, settings, threads=threads, overhead_ns=overhead)
 
     def done(status: Status, trust: Trust, evidence: tuple[Entry, ...], speedups: tuple[Speedup, ...] = ()) -> Claim:
         return Claim(
@@ -93,27 +95,35 @@ def claim(
             evidence=evidence,
             median_ns=median,
             floors=floors,
-            clocks_agree=not disagreement,
+            clocks_agree=disagreement is None,
         )
 
     if implausible(floors, fastest, settings.implausible_ppm):
         evidence = (
+            caught(Layer.FLOOR),
             _entry("reason", "faster than the machine can move the operator's data"),
             _entry("measured_ns", round(fastest)),
             _entry("floor_ns", round(floors.memory_ns)),
         )
         return done(Status.CHEAT, Trust.NONE, evidence)
-    remembered = _remembers(measured, physics)
-    if remembered:
-        return done(Status.CHEAT, Trust.NONE, remembered)
     speedups = tuple(_speedup(name, measured, seed, delta) for name in _baselines(measured))
     reasons = noisy(measured, settings, seed)
+    remembered = recall.remembers(measured, memory_traffic_ns=physics.memory_traffic_ns, overhead_ns=overhead)
     if reasons and not _clear_loss(speedups):
-        return done(Status.NOISY, Trust.NONE, (caught(Layer.STATISTICS), *reasons))
-    trust = Trust.L2 if disagreement or reasons else Trust.L3
-    verified = _entry("timed_blocks_verified", sum(one.verified for one in measured))
+        suspicion = (*remembered, *_entries(disagreement))
+        return done(Status.NOISY, Trust.NONE, (caught(Layer.STATISTICS), *reasons, *suspicion))
+    for layer, found in ((Layer.FRESH, remembered), (Layer.CLOCKS, _entries(disagreement))):
+        if found and not reasons:
+            return done(Status.CHEAT, Trust.NONE, (caught(layer), *found))
+    unresolved = _unresolved(measured, overhead)
+    if unresolved:
+        return done(Status.NOISY, Trust.NONE, unresolved)
+    trust = Trust.L2 if reasons else Trust.L3
+    verified = _entry("timed_calls_verified", sum(one.verified for one in measured))
+    fresh = _entry("on_fresh_values", sum(one.first_uses for one in measured))
+    followed = _entry("changes_followed_during_blocks", sum(one.followed for one in measured))
     stopped = _entry("stopped", ", ".join(one.decision.value for one in measured if one.decision is not None))
-    told = (verified, stopped, *_dispatch(timings), *disagreement, *reasons, *_watched(measured, reasons))
+    told = (verified, fresh, followed, stopped, *_dispatch(timings), *reasons, *_watched(measured, reasons))
     return done(Status.PASSED, trust, told, speedups)
 
 
@@ -163,37 +173,24 @@ def _timing(name: str, measured: Sequence[Measured]) -> Timing:
     )
 
 
-def _remembers(measured: Sequence[Measured], physics: Physics) -> tuple[Entry, ...]:
-    """Whether calls on values already seen are cheaper than caches explain."""
-    fresh = stdlib_statistics.median([t for one in measured for t in one.samples[CANDIDATE].fresh_ns])
-    warm = stdlib_statistics.median([t for one in measured for t in one.samples[CANDIDATE].block_ns])
-    control = max(
-        stdlib_statistics.median([t for one in measured for t in one.samples[name].fresh_ns])
-        - stdlib_statistics.median([t for one in measured for t in one.samples[name].block_ns])
-        for name in _baselines(measured)
-    )
-    allowed = FRESH_TRAFFICS * physics.memory_traffic_ns + FRESH_SHARE * warm + FRESH_SLACK_NS + max(0.0, control)
-    if fresh - warm <= allowed:
-        return ()
-    return (
-        _entry("reason", "calls on values already seen skip work that calls on fresh values do"),
-        _entry("fresh_call_ns", round(fresh)),
-        _entry("repeated_call_ns", round(warm)),
-        _entry("allowed_difference_ns", round(allowed)),
-    )
+def overhead_ns(measured: Sequence[Measured]) -> float:
+    """What a command to the candidate's process costs by itself, by the controller's clock."""
+    found = [t for one in measured for t in one.empty_ns]
+    return min(OVERHEAD_MAX_NS, stdlib_statistics.median(found)) if found else 0.0
 
 
-def _clock_disagreement(measured: Sequence[Measured], settings: TimingSettings) -> tuple[Entry, ...]:
-    """The runner's clock never counts; but a runner whose clock disagrees is not what it seems."""
-    # The block at the first quartile of excess: a busy machine delays some answers, a forged clock is off in all.
-    clocks = sorted((pair for one in measured for pair in one.clocks), key=lambda pair: pair[0] - pair[1])
-    parent, own = clocks[len(clocks) // 4]
-    excess = parent - own
-    if 0 <= excess <= parent * settings.clock_slack_ppm / PPM + settings.clock_slack_ns:
+def _unresolved(measured: Sequence[Measured], overhead: float) -> tuple[Entry, ...]:
+    """A time that the way to the kernel and back hides is no time."""
+    samples = [one.samples[CANDIDATE] for one in measured]
+    block = stdlib_statistics.median(t * n for one in samples for t, n in zip(one.block_ns, one.lengths, strict=False))
+    if overhead <= RESOLUTION_SHARE * block:
         return ()
-    return (
-        _entry("clocks", f"controller {parent:.0f} ns, runner {own:.0f} ns per block: they disagree, so trust is L2"),
-    )
+    said = f"a whole block takes {block:.0f} ns, a command without a call {overhead:.0f} ns"
+    return (caught(Layer.STATISTICS), _entry("resolution", said))
+
+
+def _entries(found: Disagreement | None) -> tuple[Entry, ...]:
+    return () if found is None else (_entry("reason", "clocks that cannot both be true"), _entry("clocks", found))
 
 
 def _entry(name: str, value: object) -> Entry:

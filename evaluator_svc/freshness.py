@@ -1,4 +1,4 @@
-"""Values that a process has not seen: which ones it gets next, and what they must lead to (pure).
+"""Values that a process has not seen: which ones it gets next, and what they must lead to.
 
 Every process of a candidate is new, so each case of the worker's pool is new *to it* once. A case comes with *flips*:
 one element of one input takes the value of another, and part of the answer changes. Flipped values are new, too, and
@@ -42,11 +42,12 @@ class Flip:
 @dataclass(frozen=True, kw_only=True)
 class Fresh:
     """A case with the declared precision's answer, its limits borrowed from cases with an answer in fp64. It was drawn
-    under ``seed``, on parameters drawn under ``state_seed`` (None: under ``seed``, too).
+    under ``seed``, on parameters drawn under ``state_seed`` (None: under ``seed``, too). Without one, the case has an
+    answer in fp64 itself.
     """
 
     case: Case
-    seed: int
+    seed: int | None
     state_seed: int | None
     flips: tuple[Flip, ...] = ()
 
@@ -139,14 +140,14 @@ class Deck:
         return fresh.case.name, None if flip is None else fresh.flips.index(flip)
 
 
-def borrow(spec: TensorSpec, declared: Array, models: Sequence[Reference]) -> Reference:
+def borrow(spec: TensorSpec, declared: Array, models: Sequence[Reference], *, bitwise: bool = False) -> Reference:
     """A reference whose truth is the declared precision's answer, with limits of ``models``: references of the same
-    output in other cases.
+    output in other cases. ``bitwise``: the very bytes are demanded.
 
     What the limits allow around the truth in fp64, they allow here around an answer that is itself off by the
     reference's error, so one more of it is added.
     """
-    demand = Demand.BITS if models[0].demand is Demand.BITS else Demand.LIMITS
+    demand = Demand.BITS if bitwise else Demand.LIMITS
     if not spec.dtype.floating:
         return Reference(spec=spec, exact=declared, declared=declared, finite=True, demand=demand)
     values = widened(declared, spec.dtype) if spec.dtype in (DType.F16, DType.BF16) else declared

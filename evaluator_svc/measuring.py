@@ -14,6 +14,8 @@ from evaluator_svc.cases import Suite
 from evaluator_svc.claims import Claim, Physics, claim
 from evaluator_svc.device import Device
 from evaluator_svc.eviction import Evictor
+from evaluator_svc.flipping import Flipper
+from evaluator_svc.freshness import Fresh
 from evaluator_svc.kernel_counters import Watch, until_quiet
 from evaluator_svc.launchers import open_runner
 from evaluator_svc.ledger import Ledger
@@ -23,7 +25,7 @@ from evaluator_svc.poison import Poison
 from evaluator_svc.roofline import MEMORY, NS_PER_S, Peaks, floors
 from evaluator_svc.runner.process import RunnerLimits
 from evaluator_svc.sequential import Stopping
-from evaluator_svc.settings import Settings
+from evaluator_svc.settings import Settings, TimingSettings
 from evaluator_svc.stages import Stopwatch
 from evaluator_svc.timing import Contest, Measured
 from evaluator_svc.toolchains import Built
@@ -50,6 +52,8 @@ class Subject:
     """What it gave for the suite's first case."""
     final: bool
     ledger: Ledger
+    pool: tuple[Fresh, ...] = ()
+    """Values for its timed calls; empty: those of the workbench."""
     processes: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     """Numbers the fresh processes it is timed in."""
 
@@ -61,6 +65,7 @@ class Measurer:
         self._device, self._poison, self._settings = device, poison, settings
         self._calibrations: dict[int, Calibration] = {}
         self._evict, self._floor = Evictor(), NoiseFloor(settings.cache)
+        self._flippers: dict[tuple[int, ...], Flipper] = {}
         self._streak, self._recalibrations = 0, 0
         """Noisy verdicts in a row."""
 
@@ -74,6 +79,8 @@ class Measurer:
             with watch.span("wait"):
                 token = await stack.enter_async_context(self._device.exclusive())
             with watch.span("timing"):
+                if subject.final:
+                    subject = replace(subject, pool=await subject.bench.fresh_pool(subject.suite))
                 made = await self._claim(subject, afresh=False)
                 for _ in range(ACCUSATIONS_CONFIRMED):
                     if made.status is not Status.CHEAT:
@@ -87,6 +94,7 @@ class Measurer:
     async def _claim(self, subject: Subject, *, afresh: bool) -> Claim:
         """Measured again while the moment is noisy or the clocks disagree, within the limits of the settings."""
         physics, timing = await self._physics(subject, afresh=afresh), self._settings.timing
+        threads = subject.bench.threads
         tries = timing.noisy_tries if self._streak < timing.noisy_streak else 1
         until, delta = time.monotonic() + timing.noisy_budget_s, self._floor.delta(subject.bench.threads)
         for left in reversed(range(tries)):
@@ -94,7 +102,7 @@ class Measurer:
             failed = next((one.verdict for one in measured if not one.verdict.passed), None)
             if failed is not None:
                 return _failed(failed.status, failed.evidence)
-            made = claim(measured, timing, physics, new_seed(), delta=delta)
+            made = claim(measured, timing, physics, new_seed(), threads=threads, delta=delta)
             quiet = made.status is not Status.NOISY and made.clocks_agree
             if quiet or not left or time.monotonic() > until:
                 break
@@ -104,7 +112,9 @@ class Measurer:
         if made.status is Status.PASSED and made.median_ns < floor and self._recalibrations < RECALIBRATIONS_MAX:
             # Beaten peaks were measured in a disturbed moment: the better of two calibrations is nearer the truth.
             self._recalibrations += 1
-            made = claim(measured, timing, await self._physics(subject, afresh=True), new_seed(), delta=delta)
+            made = claim(
+                measured, timing, await self._physics(subject, afresh=True), new_seed(), threads=threads, delta=delta
+            )
         self._streak = self._streak + 1 if made.status is Status.NOISY else 0
         if self._streak:
             said = f"{self._streak} noisy measurements in a row on this machine; this one was tried up to {tries} times"
@@ -130,11 +140,12 @@ class Measurer:
         hopeless = self._settings.timing.hopeless_rounds
         delta = self._floor.delta(bench.threads)
         stopping = Stopping(fewest=rounds[0], most=rounds[1], delta=delta, hopeless_rounds=hopeless)
+        sets = buffer_sets(suite, self._settings.timing)
         runner = open_runner(
             subject.built,
             suite.inputs,
             suite.outputs,
-            sets=1,
+            sets=sets,
             limits=RunnerLimits(memory_bytes=limits.kernel_memory_bytes),
             threads=bench.threads,
             cpus=bench.cpus,
@@ -143,13 +154,18 @@ class Measurer:
             contest = Contest(
                 runner,
                 subject.baselines,
-                suite.public,
+                suite.public[0],
+                subject.pool or await bench.pool(),
                 self._poison,
                 self._settings.timing,
                 call_s=limits.call_s,
                 answers=subject.answers,
+                sets=sets,
+                settle=bench.settled,
+                flipper=None if bench.target.on_gpu else self._flipper(bench.cpus),
                 ledger=subject.ledger,
                 process=next(subject.processes),
+                contract=bench.contract,
             )
             watch = Watch(cpus=bench.cpus)
             await watch.begin()
@@ -161,6 +177,11 @@ class Measurer:
                 await contest.cold(cold_calls, self._evict)
             return measured
 
+    def _flipper(self, cpus: tuple[int, ...]) -> Flipper:
+        if cpus not in self._flippers:
+            self._flippers[cpus] = Flipper(cpus)
+        return self._flippers[cpus]
+
     async def _physics(self, subject: Subject, *, afresh: bool) -> Physics:
         bench = subject.bench
         if afresh or bench.threads not in self._calibrations:
@@ -168,6 +189,11 @@ class Measurer:
                 self._settings.chip, self._settings.cache, threads=bench.threads, cpus=bench.cpus, afresh=afresh
             )
         return physics_of(self._calibrations[bench.threads].peaks, subject.suite)
+
+
+def buffer_sets(suite: Suite, timing: TimingSettings) -> int:
+    """Between how many sets of buffers the values of a timed kernel move."""
+    return max(1, min(timing.buffer_sets, timing.buffer_bytes_max // max(1, suite.bytes_min)))
 
 
 def physics_of(peaks: Peaks, suite: Suite) -> Physics:

@@ -15,18 +15,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluator_svc.cases import Array, Case, Reference, Suite, elements, make_reference
+from evaluator_svc.cases import Array, Case, Demand, Reference, Suite, elements, make_reference
+from evaluator_svc.catalogue import DEMANDS, HELD_OUT, OWN, SPECIAL
 from evaluator_svc.freshness import Flip, Fresh, Values, borrow, shows
+from evaluator_svc.properties import Kind, Relation
 from evaluator_svc.signature import Signature
 from evaluator_svc.tensors import TensorSpec
 from evaluator_svc.trusted_child import TrustedChild
+from shared import contract
+from shared.contract import Contract
 from shared.dtypes import DType
 from shared.events import OperatorRef
 
 SEED_BITS = 48
 PUBLIC_CASES = 3
-HELD_OUT = ("scaled_down", "scaled_up", "shifted", "constant_rows", "heavy_tails", "all_equal")
-"""Names of the child's value transforms (``oracle_child/values.py``)."""
+RELATION_DRAWS = 2
 
 
 class Oracle:
@@ -37,11 +40,12 @@ class Oracle:
 
     def __init__(self, child: TrustedChild, operator: OperatorRef, scratch: Path, *, timeout_s: float) -> None:
         self._child, self._operator, self._scratch, self._timeout_s = child, operator, scratch, timeout_s
-        self._serial = 0
+        self._serial, self._contract = 0, Contract()
 
     async def open(self, source: str, threads: int, device: str) -> None:
         """Load the operator's text in the child, whose reference computes on ``device`` (as torch names it)."""
         await self._ask("open", role="oracle", source=source, name=self._operator.name, threads=threads, device=device)
+        self._contract = contract.of(source, where=self._operator.name)
 
     async def describe(self) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...], int | None, Signature]:
         """Specs of inputs and of outputs, the operations of its contractions (None: unknown), and its signature."""
@@ -57,20 +61,29 @@ class Oracle:
             return None, f"{transform}: {said['skipped']}"
         blocks = _map_blocks(path, said["blocks"])
         inputs = [(spec, data) for role, spec, data in blocks if role == "input"]
+        demand = self._demand(transform)
         case = Case(
-            name=transform or "own inputs",
+            name=transform or OWN,
             public=not transform,
             specs=tuple(spec for spec, _ in inputs),
             inputs=tuple(data for _, data in inputs),
-            references=_references(blocks, held_out=bool(transform)),
+            references=_references(blocks, held_out=bool(transform), demand=demand, terms=float(said["terms"])),
+            in_place=self._contract.mutates,
+            special=transform == SPECIAL,
+            seed=seed,
         )
         return case, ""
 
-    async def suite(self, *, public: int = PUBLIC_CASES, held_out: Sequence[str] = HELD_OUT) -> Suite:
-        """Cases under new secret seeds."""
+    async def suite(self, *, public: int = PUBLIC_CASES, held_out: Sequence[str] = HELD_OUT, room: int = 0) -> Suite:
+        """Cases under new secret seeds; held-out ones while they fit into ``room`` bytes (0: all)."""
         inputs, outputs, flops, signature = await self.describe()
+        relations = await self._relations()
         cases, skipped = [], []
         for transform in ("",) * public + tuple(held_out):
+            held = sum(case.nbytes for case in cases)
+            if transform and room and held + max(case.nbytes for case in cases) > room:
+                skipped.append(f"{transform}: no room for it")
+                continue
             case, reason = await self.case(new_seed(), transform)
             if case is not None:
                 cases.append(case)
@@ -85,18 +98,46 @@ class Oracle:
             flops=flops,
             skipped=tuple(skipped) + ((reason,) if reason else ()),
             signature=signature,
+            relations=relations,
+            contract=self._contract,
+        )
+
+    async def wrong_names(self) -> tuple[str, ...]:
+        """Names of the operator's own mutants (``oracle_child/wrong.py``)."""
+        return tuple((await self._ask("wrong_names", seed=new_seed()))["names"])
+
+    async def wrong(self, case: Case, mutant: str) -> tuple[Array, ...] | None:
+        """What ``mutant`` makes of ``case``, flat and stored; None where it cannot run there."""
+        path, transform = self._path(), "" if case.public else case.name
+        said = await self._ask("wrong", seed=case.seed, transform=transform, mutant=mutant, path=str(path))
+        if "skipped" in said:
+            return None
+        return tuple(elements(data, spec.dtype) for _, spec, data in _map_blocks(path, said["blocks"]))
+
+    def _demand(self, transform: str) -> Demand:
+        if self._contract.bitwise:
+            return Demand.BITS
+        if transform == SPECIAL and self._contract.special_values:
+            return Demand.LIMITS
+        return DEMANDS.get(transform, Demand.LIMITS)
+
+    async def _relations(self) -> tuple[Relation, ...]:
+        said = await self._ask("relations", seeds=[new_seed() for _ in range(RELATION_DRAWS)])
+        return tuple(
+            Relation(**{**one, "kind": Kind(one["kind"]), "where": tuple(map(tuple, one["where"]))})
+            for one in said["relations"]
         )
 
     async def fresh(
-        self, name: str, models: Sequence[Case], *, flips: int, state_seed: int | None = None, flip_state: bool = True
+        self, name: str, models: Sequence[Case], *, flips: int, state_seed: int | None = None, bitwise: bool = False
     ) -> Fresh:
         """Values for timed calls under a new secret seed, with the limits of ``models``, the operator's own cases.
 
         ``flips``: changes of one element to look for; kept are those that show. ``state_seed``: parameters are those of
-        that seed. ``flip_state`` false: parameters are not flipped.
+        that seed, and not flipped. ``bitwise``: answers must be the reference's bytes.
         """
         path, seed = self._path(), new_seed()
-        fields = {"flips": flips, "state_seed": state_seed, "flip_state": flip_state}
+        fields = {"flips": flips, "state_seed": state_seed, "flip_state": state_seed is None}
         said = await self._ask("fresh", seed=seed, path=str(path), **fields)
         blocks = _map_blocks(path, said["blocks"])
         by_role: dict[str, list[tuple[TensorSpec, NDArray[np.uint8]]]] = {}
@@ -109,7 +150,9 @@ class Oracle:
             specs=tuple(spec for spec, _ in inputs),
             inputs=tuple(data for _, data in inputs),
             references=tuple(
-                borrow(spec, elements(data, spec.dtype), [model.references[output] for model in models])
+                borrow(
+                    spec, elements(data, spec.dtype), [model.references[output] for model in models], bitwise=bitwise
+                )
                 for output, (spec, data) in enumerate(by_role["declared"])
             ),
         )
@@ -145,9 +188,10 @@ class Oracle:
             return None
         return tuple(elements(data, spec.dtype) for _, spec, data in _map_blocks(path, said["blocks"]))
 
-    async def repeats(self, seed: int) -> bool:
-        """Whether the reference gives equal bytes on equal inputs."""
-        return bool((await self._ask("repeat", seed=seed))["same"])
+    async def repeats(self, seed: int) -> tuple[bool, tuple[int, ...]]:
+        """Whether the reference gives equal bytes on equal inputs, and which of its arguments it changes."""
+        said = await self._ask("repeat", seed=seed)
+        return bool(said["same"]), tuple(said["changed"])
 
     async def _ask(self, action: str, **fields: object) -> dict[str, Any]:
         return await self._child.ask(action, timeout_s=self._timeout_s, **fields)
@@ -183,7 +227,9 @@ def _map_blocks(path: Path, layout: Sequence[Mapping[str, Any]]) -> list[Block]:
     return blocks
 
 
-def _references(blocks: Sequence[Block], *, held_out: bool) -> tuple[Reference, ...]:
+def _references(
+    blocks: Sequence[Block], *, held_out: bool, demand: Demand = Demand.LIMITS, terms: float = 0.0
+) -> tuple[Reference, ...]:
     by_role: dict[str, list[tuple[TensorSpec, Array]]] = {}
     for role, spec, data in blocks:
         by_role.setdefault(role, []).append((spec, elements(data, spec.dtype)))
@@ -198,6 +244,9 @@ def _references(blocks: Sequence[Block], *, held_out: bool) -> tuple[Reference, 
                 by_role["nudged"][index][1] if "nudged" in by_role else None,
                 [(role.removeprefix("low:"), by_role[role][index][1]) for role in lows],
                 held_out=held_out,
+                demand=demand,
+                magnitude=by_role["magnitude"][index][1] if "magnitude" in by_role else None,
+                terms=terms,
             )
         )
     return tuple(references)

@@ -148,8 +148,19 @@ class TimingSettings:
     """No measurement is repeated for noise after this long."""
     noisy_streak: int = 3
     """After this many noisy verdicts in a row the machine counts as busy, and kernels are measured once."""
+    fresh_cases: int = 12
+    """Most cases in the pool of values that timed calls get; every process of a candidate sees each for the first time
+    once. Large operators have fewer,"""
+    fresh_bytes_max: int = 256 << 20
+    """as many as this holds, and two at least."""
+    buffer_sets: int = 3
+    """Most sets of buffers between which a timed kernel's values move,"""
+    buffer_bytes_max: int = 128 << 20
+    """as many as this holds, and one at least."""
 
     def __post_init__(self) -> None:
+        if min(self.fresh_cases, self.buffer_sets) < 1:
+            raise ValueError("fresh_cases and buffer_sets must be at least 1")
         if min(self.rounds, self.final_rounds) < 2 or min(self.final_processes, self.noisy_tries) < 1:
             raise ValueError("rounds must be at least 2, final_processes and noisy_tries at least 1")
         if self.rounds_max < self.rounds or self.final_rounds_max < self.final_rounds:

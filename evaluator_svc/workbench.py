@@ -10,21 +10,29 @@ import shutil
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from evaluator_svc import scratch
 from evaluator_svc.admission import Admission, admit
 from evaluator_svc.baselines import Baselines
-from evaluator_svc.cases import Suite
-from evaluator_svc.oracle import HELD_OUT, Oracle
+from evaluator_svc.cases import Case, Suite
+from evaluator_svc.freshness import Fresh, Values
+from evaluator_svc.oracle import HELD_OUT, Oracle, new_seed
 from evaluator_svc.settings import Settings
 from evaluator_svc.target import Target
 from evaluator_svc.trusted_child import OracleLost, TrustedChild
+from shared import contract
+from shared.contract import Contract
 from shared.errors import OperatorError
 from shared.events import OperatorRef
 
 T = TypeVar("T")
 FINAL_PUBLIC_CASES = 4
+FLIPS = 2
+"""Of one element, looked for in every case of the pool."""
+FRESH_MIN = 2
+"""With one case alone there would be no other values to change to."""
 
 
 class Workbench:
@@ -45,10 +53,20 @@ class Workbench:
         self._scratch = scratch.make()
         self._oracle = _Once(self._open_oracle)
         self._admitted = _Once(self._admit)
+        self._pool = _Once(self._fill_pool)
         self._baselines = _Once(self._open_baselines)
         self._children: list[TrustedChild] = []
         self.lost = False
         """Set when one of its processes died: it is of no more use."""
+
+    @cached_property
+    def contract(self) -> Contract:
+        """What the operator declares about itself.
+
+        Raises:
+            OperatorError: it declares something that is no contract.
+        """
+        return contract.of(self._source, where=self.operator.name)
 
     @property
     def crippled(self) -> bool:
@@ -68,13 +86,28 @@ class Workbench:
         """Cases under new secret seeds, for a final measurement."""
         return await (await self._oracle.get()).suite(public=FINAL_PUBLIC_CASES, held_out=HELD_OUT)
 
+    async def pool(self) -> tuple[Fresh, ...]:
+        """Values for timed calls, which no process gets for checking; secret seeds of this worker."""
+        return await self._pool.get()
+
+    async def fresh_pool(self, suite: Suite) -> tuple[Fresh, ...]:
+        """Values for the timed calls of a final measurement, under new secret seeds, with the limits of ``suite``."""
+        return await self._fill(suite)
+
+    async def settled(self, values: Values) -> Case:
+        """The case of ``values`` with an answer in fp64."""
+        if values.fresh.seed is None:
+            return values.fresh.case
+        return await (await self._oracle.get()).settled(values)
+
     async def baselines(self) -> Baselines:
         """Eager and compiled, ready to be timed. The first call compiles: keep the cores shared meanwhile."""
         return await self._baselines.get()
 
     def start_baselines(self) -> None:
-        """Begin what ``baselines`` waits for, so that it compiles while the first kernel does."""
+        """Begin what ``baselines`` and ``pool`` wait for, so that it is ready when the first kernel is."""
         self._baselines.start()
+        self._pool.start()
 
     async def fresh_baselines(self, stack: AsyncExitStack) -> Baselines:
         """Baselines in a new process that ends with ``stack``."""
@@ -82,7 +115,7 @@ class Workbench:
 
     async def close(self) -> None:
         """End the processes and remove the scratch directory."""
-        for once in (self._admitted, self._baselines, self._oracle):
+        for once in (self._admitted, self._pool, self._baselines, self._oracle):
             await once.cancel()
         await self._stack.aclose()
         shutil.rmtree(self._scratch)
@@ -115,6 +148,25 @@ class Workbench:
                 hint="raise EVALUATOR_CASE_BYTES_MAX or use smaller inputs",
             )
         return suite, await admit(oracle, suite, where=self.operator.name)
+
+    async def _fill_pool(self) -> tuple[Fresh, ...]:
+        suite, _ = await self.suite()
+        return await self._fill(suite)
+
+    async def _fill(self, suite: Suite) -> tuple[Fresh, ...]:
+        oracle, timing = await self._oracle.get(), self._settings.timing
+        # Weights that persist for a process' life are those of one seed in all that a process is timed on.
+        state_seed = new_seed() if self.contract.persistent_weights else None
+        pool: list[Fresh] = []
+        while len(pool) < timing.fresh_cases:
+            fresh = await oracle.fresh(
+                f"fresh {len(pool)}", suite.public, flips=FLIPS, state_seed=state_seed, bitwise=self.contract.bitwise
+            )
+            pool.append(fresh)
+            held = sum(one.nbytes for one in pool) * (len(pool) + 1) // len(pool)
+            if len(pool) >= FRESH_MIN and held > timing.fresh_bytes_max:
+                break
+        return tuple(pool)
 
     async def _open_baselines(self) -> Baselines:
         return await self._start_baselines(self._stack, "baseline")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evaluator_svc.layers import Layer, caught_by
 from shared.events import Bound, Purpose, Status, Trust
 from tests.integration.evaluator.pipeline import bench, evidence, kernel_source
 
@@ -115,7 +116,7 @@ def test_a_kernel_that_gives_remembered_answers_when_timed_is_a_cheat(worker):
     )
     found = worker.evaluate(source)
     assert found.status is Status.CHEAT, evidence(found)
-    assert "fresh_call_ns" in evidence(found)
+    assert caught_by(found.evidence) is Layer.FRESH
 
 
 STOPS_WORKING = """

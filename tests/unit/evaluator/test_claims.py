@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evaluator_svc.claims import Physics, claim
+from evaluator_svc import claims
+from evaluator_svc.claims import Physics
+from evaluator_svc.layers import Layer, caught_by
 from evaluator_svc.roofline import Floors
+from evaluator_svc.samples import CANDIDATE, Again, Clocked, Measured, Samples
 from evaluator_svc.settings import TimingSettings
-from evaluator_svc.timing import CANDIDATE, Measured, Samples
 from shared.events import Status, Trust
 
 SETTINGS = TimingSettings()
@@ -23,23 +25,61 @@ def physics(floor_ms=0.1, traffic_ms=0.5):
     )
 
 
-def measured(
-    candidate=1.0, eager=2.0, compiled=1.5, *, seed=1, noise=0.02, fresh=1.2, runner_share=0.99, rounds=12, wave=None
-):
-    generator = np.random.default_rng(seed)
-    shape = np.ones(rounds) if wave is None else np.resize(wave, rounds)
+SHORT, LONG = 4, 8
 
-    def samples(level, first):
-        times = level * MS * np.exp(noise * generator.standard_normal(rounds)) * shape
-        return Samples(calls=6, block_ns=[float(t) for t in times], fresh_ns=[first * level * MS] * rounds)
+
+def measured(
+    candidate=1.0,
+    eager=2.0,
+    compiled=1.5,
+    *,
+    seed=1,
+    noise=0.02,
+    fresh=1.2,
+    runner_share=0.99,
+    rounds=12,
+    wave=None,
+    first_only=0.0,
+    cpu_share=0.98,
+    again=(),
+):
+    """Levels in ms. ``first_only``: of a block beside its calls, in calls; ``again``: (new, same, held) in ms."""
+    generator = np.random.default_rng(seed)
+    shape = np.ones(2 * rounds) if wave is None else np.resize(wave, 2 * rounds)
+    lengths = [SHORT, LONG] * rounds
+
+    def samples(level, first, constant=0.0):
+        exact = level * MS * (1.0 + constant / np.array(lengths)) / (1.0 + constant / 6)
+        times = exact * np.exp(noise * generator.standard_normal(2 * rounds)) * shape
+        return Samples(
+            calls=6, block_ns=[float(t) for t in times], lengths=lengths, fresh_ns=[first * level * MS] * rounds
+        )
 
     found = {
-        CANDIDATE: samples(candidate, fresh),
+        CANDIDATE: samples(candidate, fresh, first_only),
         "eager": samples(eager, 1.2),
         "compiled": samples(compiled, 1.2),
     }
-    clocks = [(round(6 * t), round(6 * t * runner_share)) for t in found[CANDIDATE].block_ns]
-    return Measured(samples=found, clocks=clocks, verified=rounds)
+    clocks = [
+        Clocked(
+            calls=n,
+            controller_ns=round(n * t),
+            runner_ns=round(n * t * runner_share),
+            cpu_ns=round(n * t * cpu_share),
+        )
+        for n, t in zip(lengths, found[CANDIDATE].block_ns, strict=True)
+    ]
+    return Measured(
+        samples=found,
+        clocks=clocks,
+        verified=rounds,
+        empty_ns=[20_000.0] * rounds,
+        again=[Again(new_ns=new * MS, again_ns=same * MS, held=held) for new, same, held in again],
+    )
+
+
+def claim(found, settings, physics, seed, *, threads=1):
+    return claims.claim(found, settings, physics, seed, threads=threads)
 
 
 def evidence(made):
@@ -66,18 +106,18 @@ def test_the_interval_of_a_final_measurement_holds_every_process():
     made = claim([measured(seed=1), measured(candidate=1.3, seed=2), measured(seed=3)], SETTINGS, physics(), 1)
     eager = next(s for s in made.speedups if s.baseline == "eager")
     assert eager.low_ppm <= 1_600_000
-    assert len(made.timings[0].block_ns) == 36
+    assert len(made.timings[0].block_ns) == 72
 
 
 def test_a_time_under_the_floor_is_a_cheat_with_both_numbers():
     made = claim([measured(candidate=0.05)], SETTINGS, physics(floor_ms=0.1), 1)
-    assert (made.status, made.speedups) == (Status.CHEAT, ())
+    assert (made.status, made.speedups, caught_by(made.evidence)) == (Status.CHEAT, (), Layer.FLOOR)
     assert evidence(made)["floor_ns"] == "100000"
 
 
 def test_calls_that_only_work_on_fresh_values_are_a_cheat():
     made = claim([measured(candidate=0.2, fresh=15.0)], SETTINGS, physics(traffic_ms=0.1), 1)
-    assert made.status is Status.CHEAT
+    assert (made.status, caught_by(made.evidence)) == (Status.CHEAT, Layer.FRESH)
     assert evidence(made)["repeated_call_ns"] != evidence(made)["fresh_call_ns"]
 
 
@@ -101,8 +141,58 @@ def test_a_clear_loser_needs_no_quiet_moment_but_gets_no_l3():
     assert (made.status, made.trust) == (Status.PASSED, Trust.L2)
 
 
+def test_a_kernel_that_is_faster_when_equal_values_come_again_is_a_cheat():
+    pairs = [(1.0, 0.6, False)] * 4
+    made = claim([measured(again=pairs)], SETTINGS, physics(), 1)
+    assert (made.status, caught_by(made.evidence)) == (Status.CHEAT, Layer.FRESH)
+    assert evidence(made)["same_values_ns"] == "600000"
+
+
+def test_a_kernel_that_is_faster_when_its_output_holds_the_answer_is_a_cheat():
+    pairs = [(1.0, 0.98, False)] * 5 + [(1.0, 0.1, True)] * 4
+    made = claim([measured(again=pairs)], SETTINGS, physics(), 1)
+    assert (made.status, caught_by(made.evidence)) == (Status.CHEAT, Layer.FRESH)
+    assert "in its output" in evidence(made)["reason"]
+
+
+def test_two_slow_calls_of_five_accuse_nobody():
+    pairs = [(3.0, 1.0, False)] * 2 + [(1.02, 1.0, False)] * 3
+    assert claim([measured(again=pairs)], SETTINGS, physics(), 1).status is Status.PASSED
+
+
 @pytest.mark.parametrize("share", [0.5, 1.05])
-def test_clocks_that_disagree_keep_trust_at_l2(share):
+def test_a_runner_whose_clock_disagrees_with_the_controllers_is_a_cheat(share):
     made = claim([measured(runner_share=share)], SETTINGS, physics(), 1)
-    assert (made.status, made.trust) == (Status.PASSED, Trust.L2)
-    assert "disagree" in evidence(made)["clocks"]
+    assert (made.status, caught_by(made.evidence)) == (Status.CHEAT, Layer.CLOCKS)
+    assert "controller" in evidence(made)["clocks"]
+    assert "runner" in evidence(made)["clocks"]
+
+
+def test_work_in_the_first_call_of_a_block_alone_shows_in_the_slope():
+    made = claim([measured(first_only=20.0, fresh=0.5)], SETTINGS, physics(), 1)
+    assert (made.status, caught_by(made.evidence)) == (Status.CHEAT, Layer.CLOCKS)
+    assert "slope" in evidence(made)["clocks"]
+
+
+def test_a_dearer_first_call_of_a_block_is_honest():
+    assert claim([measured(first_only=0.5)], SETTINGS, physics(), 1).status is Status.PASSED
+
+
+def test_more_processor_time_than_wall_time_and_threads_allow_is_a_cheat():
+    made = claim([measured(cpu_share=1.8)], SETTINGS, physics(), 1)
+    assert (made.status, caught_by(made.evidence)) == (Status.CHEAT, Layer.CLOCKS)
+    assert claim([measured(cpu_share=1.8)], SETTINGS, physics(), 1, threads=2).status is Status.PASSED
+
+
+@pytest.mark.parametrize(
+    "suspicious", [{"runner_share": 0.5}, {"cpu_share": 1.8}, {"again": [(1.0, 0.5, False)] * 4}, {"first_only": 20.0}]
+)
+def test_nobody_is_accused_in_a_disturbed_moment(suspicious):
+    made = claim([measured(wave=[1.0, 1.4], **suspicious)], SETTINGS, physics(), 1)
+    assert (made.status, caught_by(made.evidence)) == (Status.NOISY, Layer.STATISTICS)
+
+
+def test_a_time_that_the_way_to_the_kernel_hides_is_no_time():
+    made = claim([measured(candidate=0.005)], SETTINGS, physics(floor_ms=0.0), 1)
+    assert (made.status, caught_by(made.evidence)) == (Status.NOISY, Layer.STATISTICS)
+    assert "resolution" in evidence(made)

@@ -1,0 +1,96 @@
+"""Whether a kernel remembers instead of working (pure): what a call on new values costs, against one on old values.
+
+Two comparisons. A call on new values and one on the same values written again differ in nothing but what a kernel may
+remember: same buffers, same caches, same command. So little more than noise is allowed. And calls on fresh values
+against calls in a block, which differ by caches, too, so that the baselines, on the same inputs in the same rounds, are
+the measure of what is honest.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from evaluator_svc.clocks import slope_ns
+from evaluator_svc.samples import CANDIDATE, Again, Measured, Samples
+from shared.events import Entry
+
+AGAIN_SHARE = 0.25
+AGAIN_SLACK_NS = 15_000.0
+"""By which a call on new values may exceed one on the same values again. Honest kernels of the example operators show
+0 to 6 % (median of 5 pairs) on an idle two-core virtual machine, single calls scatter by 10 µs."""
+AGAIN_MAJORITY = 0.75
+"""Of the pairs must exceed half of that, so that no single delay accuses."""
+AGAIN_FEWEST = 3
+FRESH_SHARE = 0.5
+"""Branch predictors and prefetchers learn values that come again."""
+FRESH_SLACK_NS = 30_000.0
+FRESH_CONTROL = 1.5
+FRESH_TRAFFICS = 1.0
+"""A first call may read its inputs from memory, and fetch the lines of its outputs."""
+
+
+def remembers(measured: Sequence[Measured], *, memory_traffic_ns: float, overhead_ns: float) -> tuple[Entry, ...]:
+    """Evidence that the kernel of ``measured`` (one per process) remembers; empty when it does not.
+
+    ``memory_traffic_ns``: all compulsory traffic at memory's rate. ``overhead_ns``: of a command, whatever it does.
+    """
+    pairs = [pair for one in measured for pair in one.again]
+    for held in (False, True):
+        found = _again([pair for pair in pairs if pair.held is held], held)
+        if found:
+            return found
+    return _fresh(measured, memory_traffic_ns, overhead_ns)
+
+
+def _again(pairs: Sequence[Again], held: bool) -> tuple[Entry, ...]:
+    if len(pairs) < AGAIN_FEWEST:
+        return ()
+    again = statistics.median(pair.again_ns for pair in pairs)
+    allowed = AGAIN_SHARE * again + AGAIN_SLACK_NS
+    excesses = [pair.new_ns - pair.again_ns for pair in pairs]
+    clear = sum(excess > allowed / 2 for excess in excesses)
+    if statistics.median(excesses) <= allowed or clear < AGAIN_MAJORITY * len(pairs):
+        return ()
+    what = "whose answer it finds in its output" if held else "written again"
+    return (
+        _entry("reason", f"a call on values {what} skips work that a call on new values does"),
+        _entry("new_values_ns", round(statistics.median(pair.new_ns for pair in pairs))),
+        _entry("same_values_ns", round(again)),
+        _entry("allowed_difference_ns", round(allowed)),
+    )
+
+
+def _fresh(measured: Sequence[Measured], memory_traffic_ns: float, overhead_ns: float) -> tuple[Entry, ...]:
+    mine = [one.samples[CANDIDATE] for one in measured]
+    fresh = statistics.median(t for one in mine for t in one.fresh_ns) - overhead_ns
+    repeated = statistics.median(_repeated(one) for one in mine)
+    control = max(
+        (_control([one.samples[name] for one in measured]) for name in measured[0].samples if name != CANDIDATE),
+        default=0.0,
+    )
+    allowed = FRESH_SHARE * repeated + FRESH_SLACK_NS + max(FRESH_CONTROL * control, FRESH_TRAFFICS * memory_traffic_ns)
+    if fresh - repeated <= allowed:
+        return ()
+    return (
+        _entry("reason", "calls on values already seen skip work that calls on fresh values do"),
+        _entry("fresh_call_ns", round(fresh)),
+        _entry("repeated_call_ns", round(repeated)),
+        _entry("allowed_difference_ns", round(allowed)),
+    )
+
+
+def _repeated(samples: Samples) -> float:
+    slope = slope_ns(samples)
+    return samples.median_ns if slope is None else min(slope, samples.median_ns)
+
+
+def _control(baseline: Sequence[Samples]) -> float:
+    """What fresh values cost a baseline, by its own clock, which has no round trip in it; 0 where it keeps none."""
+    fresh = [t for one in baseline for t in one.own_fresh_ns]
+    block = [t for one in baseline for t in one.own_block_ns]
+    return max(0.0, statistics.median(fresh) - statistics.median(block)) if fresh and block else 0.0
+
+
+def _entry(name: str, value: object) -> Entry:
+    return Entry(name=name, value=str(value))

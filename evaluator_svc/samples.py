@@ -1,0 +1,87 @@
+"""What timing one candidate in one process gives, as data (pure). Times in ns."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evaluator_svc.judge import Verdict
+from evaluator_svc.sequential import Decision
+from evaluator_svc.statistics import log_ratios
+from shared.events import Entry
+
+CANDIDATE = "candidate"
+
+
+@dataclass(kw_only=True)
+class Samples:
+    """Times of one contestant: per call by block, two blocks a round of ``lengths`` calls, and of first calls on fresh
+    values. ``own_*`` are by the contestant's clock: trusted for a baseline, and not kept for a candidate.
+    """
+
+    calls: int = 1
+    """That fill a block; the two of a round have about two thirds and four thirds of it."""
+    block_ns: list[float] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+    fresh_ns: list[float] = field(default_factory=list)
+    cold_ns: list[float] = field(default_factory=list)
+    own_block_ns: list[float] = field(default_factory=list)
+    own_fresh_ns: list[float] = field(default_factory=list)
+
+    @property
+    def median_ns(self) -> float:
+        return statistics.median(self.block_ns) if self.block_ns else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clocked:
+    """A block of the candidate by every clock there is. ``cpu_ns`` is processor time from the command to the answer,
+    ``idle_ns`` from the answer before to the command, when the process has nothing to do; None: not known.
+    """
+
+    calls: int
+    controller_ns: int
+    runner_ns: int
+    cpu_ns: int | None = None
+    idle_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Again:
+    """A call on new values, and one right after it on the same values written again: equal work, equal caches.
+
+    ``held``: before the second call the output was given the bytes that the first had left there; else new poison.
+    """
+
+    new_ns: float
+    again_ns: float
+    held: bool
+
+
+@dataclass(kw_only=True)
+class Measured:
+    """What one process' rounds gave."""
+
+    samples: dict[str, Samples]
+    clocks: list[Clocked] = field(default_factory=list)
+    again: list[Again] = field(default_factory=list)
+    empty_ns: list[float] = field(default_factory=list)
+    """Round trips of commands to make no call."""
+    first_uses: int = 0
+    verified: int = 0
+    followed: int = 0
+    """Blocks during which an element of the input was flipped, and whose last answer was the new one."""
+    missed: int = 0
+    verdict: Verdict = field(default_factory=Verdict)
+    decision: Decision | None = None
+    """Why no more rounds were measured; None after a failure."""
+    watched: tuple[Entry, ...] = ()
+    """What others did on the machine meanwhile: every signal that there is."""
+    disturbed: tuple[Entry, ...] = ()
+    """The same, where it was so much that these times say little."""
+
+    def logs(self) -> Mapping[str, Sequence[float]]:
+        """Of each baseline: ``log(baseline / candidate)`` by round."""
+        mine = self.samples[CANDIDATE].block_ns
+        return {name: list(log_ratios(one.block_ns, mine)) for name, one in self.samples.items() if name != CANDIDATE}
