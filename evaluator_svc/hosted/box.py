@@ -1,0 +1,95 @@
+"""What lies in the box of a fork server, and what its candidates get on top, by device and language."""
+
+from __future__ import annotations
+
+import importlib.util
+import sysconfig
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evaluator_svc.boxes import TEMPORARY
+from evaluator_svc.hosted import python_home
+from evaluator_svc.runner.box import KEPT_PAGES
+from evaluator_svc.runner.program import hosted_library
+from evaluator_svc.sandbox import Mount
+
+HERE = Path(__file__).parent
+CODE = "/ke/code"
+LIBRARY = "/ke/hosted.so"
+EXTENSIONS = f"{TEMPORARY}/extensions"
+"""Where a candidate with namespaces of its own finds its extensions: a private file system, read-only."""
+SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
+"""Shared libraries of the system, and how to find them."""
+DEVICES = (Path("/dev/null"), Path("/dev/urandom"))
+"""torch reads the second when it is imported."""
+TEMPORARY_BYTES = 256 << 20
+"""A candidate's private /tmp, and as much again for its extensions."""
+ENVIRONMENT = {
+    **KEPT_PAGES,
+    # One thread while serving: a fork copies no other. Candidates are told how many they have.
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_DYNAMIC": "false",
+    "LC_ALL": "C.UTF-8",
+    "HOME": TEMPORARY,
+    "TMPDIR": TEMPORARY,
+    "PATH": "",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """One kind of fork server.
+
+    ``modules`` are imported before any fork. ``mounts`` come on top of what Python needs. ``interpreted``: Triton's
+    kernels run on the processor. ``processes``: a compiler may be started while a kernel warms up. ``hide_proc``: a
+    candidate sees no /proc. ``address_space``: whether its size is limited (drivers of GPUs reserve much).
+    """
+
+    name: str = "python"
+    device: str = "cpu"
+    modules: tuple[str, ...] = ("torch", "torch.utils.cpp_extension")
+    mounts: tuple[Mount, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    interpreted: bool = False
+    processes: bool = False
+    hide_proc: bool = True
+    address_space: bool = True
+
+
+PYTHON = Profile()
+"""``ModelNew`` modules on the processor."""
+INTERPRETED = Profile(
+    name="interpreted",
+    modules=("torch", "torch.utils.cpp_extension", "triton"),
+    environment={"TRITON_INTERPRET": "1"},
+    interpreted=True,
+)
+"""Triton kernels without a GPU, run by Triton's interpreter: right or wrong, never timed."""
+
+
+def mounts(profile: Profile) -> tuple[Mount, ...]:
+    """Python, its packages, the system's shared libraries, and the candidate's side of this package."""
+    system = [Mount(source=Path(path), target=path) for path in SYSTEM if Path(path).exists()]
+    code = [
+        Mount(source=HERE, target=f"{CODE}/evaluator_svc/hosted"),
+        Mount(source=hosted_library(), target=LIBRARY),
+    ]
+    return (*system, *python_home.mounts(), *code, *profile.mounts)
+
+
+def packages() -> list[str]:
+    """Where Python finds modules in the box: its own, and torch's and its neighbours'."""
+    standard = sysconfig.get_path("stdlib")
+    paths = [standard, f"{standard}/lib-dynload", sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    found = importlib.util.find_spec("torch")
+    if found is not None and found.origin is not None:
+        paths.append(str(Path(found.origin).parent.parent))
+    return list(dict.fromkeys(paths))
+
+
+def as_mount(directory: Path) -> Mount:
+    """``directory`` at its own place."""
+    return Mount(source=directory, target=str(directory))

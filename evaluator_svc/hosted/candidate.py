@@ -1,0 +1,273 @@
+"""Candidate's side: one process from the fork to its end.
+
+Confinement comes first, before a line of the candidate's is read. Then commands are answered until the controller
+ends the process. From *load* on everything here is in the candidate's reach, so the controller believes nothing of it:
+it measures, reads memory and counts threads from outside.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import mmap
+import os
+import socket
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter_ns
+from typing import Any, NoReturn
+
+import torch
+
+from evaluator_svc.hosted import results, wire
+from evaluator_svc.hosted.model import NAME, Model, NotLoaded, executed
+from evaluator_svc.hosted.native import Native
+from evaluator_svc.hosted.wire import Kind, Verb
+
+CHANNEL = 4
+"""``Kind::CHANNEL`` of ``report.hpp``."""
+CHANNEL_LOST, NOT_STARTED = 76, 70
+"""Exit statuses; the first as in ``native.cpp``."""
+DTYPES = ("float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool")
+"""In the order of ``enum KeDtype``."""
+
+
+def warm() -> None:
+    """In the fork server: what every child would else do first."""
+    importlib.import_module("evaluator_svc.hosted.cpu")
+    torch.set_num_threads(1)  # a pool of threads would not survive the fork
+    with torch.inference_mode():
+        torch.nn.Linear(2, 2)(torch.ones(1, 2)).sum().item()
+
+
+def live(native: Native, settings: dict[str, Any], order: dict[str, Any], fds: Sequence[int], *, nested: bool) -> None:
+    """Everything a candidate's process does. Never returns."""
+    code = NOT_STARTED
+    try:
+        control, configuration, words, report, inputs, printed, commands, replies, *libraries = fds
+        os.setsid()
+        for standard in (1, 2):
+            os.dup2(printed, standard)
+        with os.fdopen(words, "rb") as file:
+            told: dict[str, Any] = json.loads(file.read())
+        directory = _libraries(native, settings, order, libraries, nested=nested)
+        if order["cpus"]:
+            os.sched_setaffinity(0, order["cpus"])
+        outputs = _meet(native, control)
+        native.prepare(configuration, report, inputs, outputs)
+        page = memoryview(mmap.mmap(report, 0))
+        _close_all_but(commands, replies)
+        served = _Candidate(native, page, told, directory, exporting=outputs >= 0)
+        _answer(native, replies, wire.REPLY.pack(wire.MAGIC, 0, native.confine(), Kind.NONE, 0))
+        served.answer(commands, replies)
+        code = 0
+    except BaseException:  # noqa: BLE001 - shown to the controller, which sees that it did not start
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+class _Candidate:
+    def __init__(
+        self, native: Native, page: memoryview, told: dict[str, Any], directory: str, *, exporting: bool
+    ) -> None:
+        self._native, self._page, self._told, self._directory = native, page, told, directory
+        self._exporting = exporting
+        self._device = importlib.import_module(f"evaluator_svc.hosted.{told['device']}")
+        self._device.setup(int(told["threads"]))
+        os.environ["OMP_NUM_THREADS"] = str(told["threads"])
+        self._codes = {getattr(torch, name): code for code, name in enumerate(DTYPES)}
+        self._mutates: list[int] = told["mutates"]
+        self._n_in, self._n_out = len(told["inputs"]), int(told["outputs"])
+        self._returned = self._n_out - len(self._mutates)
+        self._shared = [self._tensors(set_) for set_ in range(int(told["sets"]))]
+        self._private = [self._copies(tensors) for tensors in self._shared]
+        self._held: dict[int, list[Any]] = {}
+        self._model: Model | None = None
+        self._arguments: list[Any] = []
+
+    def answer(self, commands: int, replies: int) -> None:
+        while True:
+            data = os.read(commands, wire.COMMAND.size)
+            if len(data) != wire.COMMAND.size:
+                return
+            _, verb, calls, first_set, sequence = wire.COMMAND.unpack(data)
+            begin = perf_counter_ns()
+            kind = self._done(Verb(verb), calls, first_set)
+            spent = perf_counter_ns() - begin
+            _answer(self._native, replies, wire.REPLY.pack(wire.MAGIC, sequence, 0, kind, spent))
+
+    def _done(self, verb: Verb, calls: int, first_set: int) -> Kind:
+        try:
+            if verb is Verb.LOAD:
+                self._load()
+            elif verb is Verb.SEAL:
+                self._native.seal()
+            elif verb is Verb.PRIME:
+                with contextlib.suppress(Exception):
+                    self._calls(calls, first_set)
+                self._held.clear()
+            elif verb is Verb.RUN:
+                self._run(calls, first_set)
+            elif verb is Verb.AUDIT:
+                self._audit(first_set)
+        except SystemExit as left:
+            os._exit(left.code if isinstance(left.code, int) else 1)
+        except BaseException as error:  # noqa: BLE001 - whatever a candidate raises is its own
+            return self._failed(error, loading=verb is Verb.LOAD)
+        return Kind.NONE
+
+    def _load(self) -> None:
+        told = self._told
+        importlib.import_module("evaluator_svc.hosted.extensions").install(Path(self._directory))
+        if told["interpreted"]:
+            importlib.import_module("evaluator_svc.hosted.interpreter").install()
+        with torch.no_grad():
+            module = executed(told["text"])
+            self._model = Model(module, told["signature"], self._private[0])
+            self._arguments = self._model.bind(self._private[0])
+
+    def _run(self, calls: int, first_set: int) -> None:
+        self._held.clear()
+        places = len(self._shared) * self._n_out
+        wire.forget(self._page, places)
+        self._calls(calls, first_set)
+        for set_, outputs in self._held.items():
+            self._tell(set_, outputs)
+
+    def _calls(self, calls: int, first_set: int) -> None:
+        """Call i on set ``(first_set + i) mod sets``; of each set the last result is held."""
+        model, sets, stained = self._model, len(self._shared), bool(self._told["stained"])
+        assert model is not None
+        call, arguments = model.call, self._arguments
+        if sets == 1 and not self._mutates and not stained:
+            self._device.refresh(self._shared[0])
+            result = None
+            with torch.inference_mode():
+                for _ in range(calls):
+                    result = call(*arguments)
+            self._device.synchronize()
+            if calls:
+                self._held[0] = results.outputs_of(result)
+            return
+        for i in range(calls):
+            set_ = (first_set + i) % sets
+            self._device.refresh(self._shared[set_])
+            inputs = self._private[set_]
+            for position in self._mutates:
+                inputs[position].copy_(self._shared[set_][position])
+            arguments = model.bind(inputs) if sets > 1 else arguments
+            self._native.stain_stack()
+            with torch.inference_mode():
+                result = call(*arguments)
+            self._device.synchronize()
+            self._held[set_] = results.outputs_of(result)
+
+    def _tell(self, set_: int, outputs: list[Any]) -> None:
+        """Describe the results of a set, and what its mutable inputs hold now, on the shared page."""
+        described = results.described(outputs, self._returned, self._codes, self._device)
+        changed = [self._private[set_][position] for position in self._mutates]
+        described += results.described(changed, len(changed), self._codes, self._device)
+        for output, result in enumerate(described):
+            wire.pack(self._page, set_ * self._n_out + output, result)
+            if self._exporting and result.claim == wire.Claim.TENSOR:
+                # More than fits would overwrite what follows; the controller refuses the shape it is told.
+                one = (*outputs, *changed)[output]
+                if one.numel() * one.element_size() <= self._told["output_bytes"][output]:
+                    self._device.export(one, self._native.address(self._place(set_, output=output)))
+        if any(result.claim != wire.Claim.TENSOR for result in described):
+            wire.write_text(self._page, results.remark(outputs, self._returned))
+
+    def _audit(self, set_: int) -> None:
+        """One call on ``set_`` with every kernel it launches counted; what was seen goes to the shared page."""
+        audit = importlib.import_module("evaluator_svc.hosted.kernel_audit").Audit()
+        with audit:
+            self._calls(1, set_)
+        self._held.clear()
+        wire.write_text(self._page, json.dumps(audit.report()))
+
+    def _failed(self, error: BaseException, *, loading: bool) -> Kind:
+        kind = Kind.LOAD if loading else Kind.EXCEPTION
+        if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
+            kind = Kind.BAD_ALLOC
+        elif isinstance(error, PermissionError):
+            kind = Kind.REFUSED
+        name = "" if isinstance(error, NotLoaded) else f"{type(error).__name__}: "
+        self._native.note(kind, f"{name}{error}{_line(error)}")
+        return kind
+
+    def _tensors(self, set_: int) -> list[torch.Tensor]:
+        return [
+            self._device.load_input(self._native.address(self._place(set_, input_=i)), shape, getattr(torch, dtype))
+            for i, (shape, dtype) in enumerate(self._told["inputs"])
+        ]
+
+    def _copies(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        """The tensors, those that the operator changes in place as private copies."""
+        return [torch.empty_like(t) if i in self._mutates else t for i, t in enumerate(tensors)]
+
+    def _place(self, set_: int, *, input_: int = 0, output: int | None = None) -> int:
+        return set_ * (self._n_in + self._n_out) + (input_ if output is None else self._n_in + output)
+
+
+def _libraries(
+    native: Native, settings: dict[str, Any], order: dict[str, Any], fds: Sequence[int], *, nested: bool
+) -> str:
+    """Make private mounts, put the candidate's extensions where it finds them, and give up all privileges."""
+    directory: str = settings["extensions"] if nested else order.get("library", order["extensions_at"])
+    if nested:
+        native.settle(directory, int(order["temporary_bytes"]), hide_proc=settings["hide_proc"])
+    for name, fd in zip(order["extensions"], fds, strict=True):
+        target = Path(directory, name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(fd, "rb") as source, target.open("wb") as file:
+            file.write(source.read())
+    if nested:
+        native.settled(directory)
+    native.hold()
+    return directory
+
+
+def _meet(native: Native, control: int) -> int:
+    """Give the controller a descriptor of this process; it gives one of the outputs where it cannot read memory."""
+    del native
+    with socket.socket(fileno=control) as link:
+        watch = os.pidfd_open(os.getpid())
+        socket.send_fds(link, [b"."], [watch])
+        os.close(watch)
+        said, given, _, _ = socket.recv_fds(link, 1, 1)
+    if not said:
+        os._exit(0)
+    return given[0] if given else -1
+
+
+def _close_all_but(*kept: int) -> None:
+    begin = 3
+    for fd in sorted(kept):
+        os.closerange(begin, fd)
+        begin = fd + 1
+    os.closerange(begin, 1 << 16)
+
+
+def _answer(native: Native, replies: int, reply: bytes) -> None:
+    try:
+        written = os.write(replies, reply)
+    except OSError:
+        written = 0
+    if written != len(reply):
+        native.note(CHANNEL, "the reply channel was closed")
+        _leave()
+
+
+def _leave() -> NoReturn:
+    os._exit(CHANNEL_LOST)
+
+
+def _line(error: BaseException) -> str:
+    """Where in the candidate's own text."""
+    if isinstance(error, SyntaxError):
+        return ""
+    own = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == f"{NAME}.py"]
+    return f" (line {own[-1]})" if own else ""
