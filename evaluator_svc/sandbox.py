@@ -129,7 +129,7 @@ class Sandbox:
         """Start a trusted ``command`` in ``box``, with no other layer around it; else like ``start``."""
         if not self.isolated:
             process, line = self._keep(command, SAME_USER, box, fds, output)
-            return Boxed(process=process, inner_pid=process.pid, line=line)
+            return Boxed(process=process, inner_pid=process.pid, line=line, user=SAME_USER)
         with ExitStack() as closing:
             user = self._whom(box)
             told, tell = os.pipe()

@@ -57,7 +57,7 @@ NEVER_IN_A_BUILD = (
     # memory that no limit of a process counts, or that outlives it
     "shmget", "msgget", "semget", "mq_open", "memfd_create", "memfd_secret", "mlock", "mlock2", "mlockall",
     # more than its share of the processor
-    "setpriority", "sched_setscheduler", "sched_setparam", "sched_setattr", "ioprio_set",
+    "setpriority", "sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity", "ioprio_set",
 )  # fmt: skip
 PRETENDED = ("setsid", "setpgid")
 """Answered as if done: a build stays in the group that is killed as one, and tools that group their children go on."""
