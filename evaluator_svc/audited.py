@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
@@ -74,7 +74,7 @@ class Audited:
         self._settle, self._flipper, self._contract = settle, flipper, contract
         self._held: list[tuple[bytearray, ...] | None] = [None] * sets
         """Per set the outputs as they were when they were verified."""
-        self._stains: tuple[Stain, ...] = ()
+        self._stains: tuple[Stain | None, ...] = ()
         self._recent: deque[Values] = deque(maxlen=STALE_KEPT)
         self._set = 0
         self._values: Values | None = None
@@ -114,13 +114,12 @@ class Audited:
     def fill(self, fill: Fill) -> None:
         """Give the outputs of the set in use other bytes, or the same ones."""
         held = self._held[self._set]
-        outputs = range(len(self.values.fresh.case.references))
-        if fill is Fill.POISON or held is None:
-            self._stains = tuple(self._poison.apply(self._runner.output_bytes(self._set, i)) for i in outputs)
+        if fill is Fill.POISON or held is None or self.values.fresh.case.in_place:
+            self._stains = tuple(self._stain())
             self._held[self._set] = None
         elif fill is Fill.ANSWER:
-            for index in outputs:
-                self._runner.output_bytes(self._set, index)[:] = held[index]
+            for data, output in zip(held, self.outputs(), strict=True):
+                output[:] = data
 
     async def call(self, calls: int, stage: Stage) -> Ran | None:
         """``calls`` calls on the set in use; None after a failure."""
@@ -261,11 +260,22 @@ class Audited:
     def _unwritten(self, outputs: Sequence[bytearray]) -> bool:
         for reference, stain, data in zip(self.values.fresh.case.references, self._stains, outputs, strict=True):
             size = reference.spec.dtype.itemsize
-            if size >= WORD:
+            if stain is not None and size >= WORD:
                 parts = self._poison.untouched(stain, memoryview(data), size)
                 if sum(int(np.count_nonzero(part)) for part in parts) > WORD:
                     return True
         return False
+
+    def _stain(self) -> Iterator[Stain | None]:
+        """Poison for outputs; those that an input becomes begin as a copy of it."""
+        case = self.values.fresh.case
+        plain = len(case.references) - len(case.in_place)
+        for index, output in enumerate(self.outputs()):
+            if index < plain:
+                yield self._poison.apply(output)
+            else:
+                output[:] = self._runner.input_bytes(self._set, case.in_place[index - plain])
+                yield None
 
     def _unchanged(self, set_: int) -> bool:
         held = self._held[set_]

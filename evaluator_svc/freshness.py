@@ -140,14 +140,14 @@ class Deck:
         return fresh.case.name, None if flip is None else fresh.flips.index(flip)
 
 
-def borrow(spec: TensorSpec, declared: Array, models: Sequence[Reference], *, bitwise: bool = False) -> Reference:
+def borrow(spec: TensorSpec, declared: Array, models: Sequence[Reference]) -> Reference:
     """A reference whose truth is the declared precision's answer, with limits of ``models``: references of the same
-    output in other cases. ``bitwise``: the very bytes are demanded.
+    output in other cases.
 
     What the limits allow around the truth in fp64, they allow here around an answer that is itself off by the
     reference's error, so one more of it is added.
     """
-    demand = Demand.BITS if bitwise else Demand.LIMITS
+    demand = Demand.BITS if models[0].demand is Demand.BITS else Demand.LIMITS
     if not spec.dtype.floating:
         return Reference(spec=spec, exact=declared, declared=declared, finite=True, demand=demand)
     values = widened(declared, spec.dtype) if spec.dtype in (DType.F16, DType.BF16) else declared

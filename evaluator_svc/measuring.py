@@ -165,7 +165,7 @@ class Measurer:
                 flipper=None if bench.target.on_gpu else self._flipper(bench.cpus),
                 ledger=subject.ledger,
                 process=next(subject.processes),
-                contract=bench.contract,
+                contract=suite.contract,
             )
             watch = Watch(cpus=bench.cpus)
             await watch.begin()

@@ -128,13 +128,11 @@ class Oracle:
             for one in said["relations"]
         )
 
-    async def fresh(
-        self, name: str, models: Sequence[Case], *, flips: int, state_seed: int | None = None, bitwise: bool = False
-    ) -> Fresh:
+    async def fresh(self, name: str, models: Sequence[Case], *, flips: int, state_seed: int | None = None) -> Fresh:
         """Values for timed calls under a new secret seed, with the limits of ``models``, the operator's own cases.
 
         ``flips``: changes of one element to look for; kept are those that show. ``state_seed``: parameters are those of
-        that seed, and not flipped. ``bitwise``: answers must be the reference's bytes.
+        that seed, and not flipped.
         """
         path, seed = self._path(), new_seed()
         fields = {"flips": flips, "state_seed": state_seed, "flip_state": state_seed is None}
@@ -150,11 +148,11 @@ class Oracle:
             specs=tuple(spec for spec, _ in inputs),
             inputs=tuple(data for _, data in inputs),
             references=tuple(
-                borrow(
-                    spec, elements(data, spec.dtype), [model.references[output] for model in models], bitwise=bitwise
-                )
+                borrow(spec, elements(data, spec.dtype), [model.references[output] for model in models])
                 for output, (spec, data) in enumerate(by_role["declared"])
             ),
+            in_place=self._contract.mutates,
+            seed=seed,
         )
         found = []
         for number, flip in enumerate(said["flips"]):
@@ -176,9 +174,8 @@ class Oracle:
         )
         blocks = _map_blocks(path, said["blocks"])
         inputs = tuple(data for role, _, data in blocks if role == "input")
-        return replace(
-            values.fresh.case, name=values.name, inputs=inputs, references=_references(blocks, held_out=False)
-        )
+        references = _references(blocks, held_out=False, demand=self._demand(""), terms=float(said["terms"]))
+        return replace(values.fresh.case, name=values.name, inputs=inputs, references=references)
 
     async def perturbed(self, seed: int, other_seed: int, index: int) -> tuple[Array, ...] | None:
         """Declared outputs, flat and stored, with input ``index`` changed; None when the reference refuses that."""

@@ -10,7 +10,6 @@ import shutil
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from evaluator_svc import scratch
@@ -22,8 +21,6 @@ from evaluator_svc.oracle import HELD_OUT, Oracle, new_seed
 from evaluator_svc.settings import Settings
 from evaluator_svc.target import Target
 from evaluator_svc.trusted_child import OracleLost, TrustedChild
-from shared import contract
-from shared.contract import Contract
 from shared.errors import OperatorError
 from shared.events import OperatorRef
 
@@ -58,15 +55,6 @@ class Workbench:
         self._children: list[TrustedChild] = []
         self.lost = False
         """Set when one of its processes died: it is of no more use."""
-
-    @cached_property
-    def contract(self) -> Contract:
-        """What the operator declares about itself.
-
-        Raises:
-            OperatorError: it declares something that is no contract.
-        """
-        return contract.of(self._source, where=self.operator.name)
 
     @property
     def crippled(self) -> bool:
@@ -156,12 +144,10 @@ class Workbench:
     async def _fill(self, suite: Suite) -> tuple[Fresh, ...]:
         oracle, timing = await self._oracle.get(), self._settings.timing
         # Weights that persist for a process' life are those of one seed in all that a process is timed on.
-        state_seed = new_seed() if self.contract.persistent_weights else None
+        state_seed = new_seed() if suite.contract.persistent_weights else None
         pool: list[Fresh] = []
         while len(pool) < timing.fresh_cases:
-            fresh = await oracle.fresh(
-                f"fresh {len(pool)}", suite.public, flips=FLIPS, state_seed=state_seed, bitwise=self.contract.bitwise
-            )
+            fresh = await oracle.fresh(f"fresh {len(pool)}", suite.public, flips=FLIPS, state_seed=state_seed)
             pool.append(fresh)
             held = sum(one.nbytes for one in pool) * (len(pool) + 1) // len(pool)
             if len(pool) >= FRESH_MIN and held > timing.fresh_bytes_max:
