@@ -59,7 +59,7 @@ def live(native: Native, settings: dict[str, Any], order: dict[str, Any], fds: S
         native.prepare(configuration, report, inputs, outputs)
         page = memoryview(mmap.mmap(report, 0))
         _close_all_but(commands, replies)
-        served = _Candidate(native, page, told, directory, exporting=outputs >= 0)
+        served = _Candidate(native, page, told, directory)
         _answer(native, replies, wire.REPLY.pack(wire.MAGIC, 0, native.confine(), Kind.NONE, 0))
         served.answer(commands, replies)
         code = 0
@@ -70,18 +70,14 @@ def live(native: Native, settings: dict[str, Any], order: dict[str, Any], fds: S
 
 
 class _Candidate:
-    def __init__(
-        self, native: Native, page: memoryview, told: dict[str, Any], directory: str, *, exporting: bool
-    ) -> None:
+    def __init__(self, native: Native, page: memoryview, told: dict[str, Any], directory: str) -> None:
         self._native, self._page, self._told, self._directory = native, page, told, directory
-        self._exporting = exporting
         self._device = importlib.import_module(f"evaluator_svc.hosted.{told['device']}")
         self._device.setup(int(told["threads"]))
         os.environ["OMP_NUM_THREADS"] = str(told["threads"])
         self._codes = {getattr(torch, name): code for code, name in enumerate(DTYPES)}
         self._mutates: list[int] = told["mutates"]
         self._n_in, self._n_out = len(told["inputs"]), int(told["outputs"])
-        self._returned = self._n_out - len(self._mutates)
         self._shared = [self._tensors(set_) for set_ in range(int(told["sets"]))]
         self._private = [self._copies(tensors) for tensors in self._shared]
         self._held: dict[int, list[Any]] = {}
@@ -113,6 +109,11 @@ class _Candidate:
                 self._run(calls, first_set)
             elif verb is Verb.AUDIT:
                 self._audit(first_set)
+            elif verb is Verb.FILL:
+                for tensors in self._shared:
+                    self._device.refresh(tensors)
+            elif verb is Verb.EXPORT:
+                self._export()
         except SystemExit as left:
             os._exit(left.code if isinstance(left.code, int) else 1)
         except BaseException as error:  # noqa: BLE001 - whatever a candidate raises is its own
@@ -131,54 +132,56 @@ class _Candidate:
 
     def _run(self, calls: int, first_set: int) -> None:
         self._held.clear()
-        places = len(self._shared) * self._n_out
-        wire.forget(self._page, places)
-        self._calls(calls, first_set)
+        wire.forget(self._page, len(self._shared) * self._n_out)
+        spent_ns = self._calls(calls, first_set)
+        if spent_ns is not None:
+            wire.write_clock(self._page, spent_ns)
         for set_, outputs in self._held.items():
             self._tell(set_, outputs)
 
-    def _calls(self, calls: int, first_set: int) -> None:
-        """Call i on set ``(first_set + i) mod sets``; of each set the last result is held."""
-        model, sets, stained = self._model, len(self._shared), bool(self._told["stained"])
+    def _calls(self, calls: int, first_set: int) -> int | None:
+        """Call i on set ``(first_set + i) mod sets``; of each set the last results are held. The device's time, ns."""
+        model, sets = self._model, len(self._shared)
         assert model is not None
-        call, arguments = model.call, self._arguments
-        if sets == 1 and not self._mutates and not stained:
-            self._device.refresh(self._shared[0])
-            result = None
+        if sets == 1 and not self._mutates and not self._told["stained"]:
             with torch.inference_mode():
-                for _ in range(calls):
-                    result = call(*arguments)
-            self._device.synchronize()
-            if calls:
-                self._held[0] = results.outputs_of(result)
-            return
+                result, spent_ns = self._device.repeated(model.call, self._arguments, calls)
+            self._held[0] = self._outputs(0, result)
+            return spent_ns  # type: ignore[no-any-return]
+        total: int | None = None
         for i in range(calls):
             set_ = (first_set + i) % sets
-            self._device.refresh(self._shared[set_])
             inputs = self._private[set_]
             for position in self._mutates:
                 inputs[position].copy_(self._shared[set_][position])
-            arguments = model.bind(inputs) if sets > 1 else arguments
-            self._native.stain_stack()
+            arguments = model.bind(inputs) if sets > 1 else self._arguments
+            if self._told["stained"]:
+                self._device.stain()
+                self._native.stain_stack()
             with torch.inference_mode():
-                result = call(*arguments)
-            self._device.synchronize()
-            self._held[set_] = results.outputs_of(result)
+                result, spent_ns = self._device.repeated(model.call, arguments, 1)
+            self._held[set_] = self._outputs(set_, result)
+            total = None if spent_ns is None else (total or 0) + spent_ns
+        return total
+
+    def _outputs(self, set_: int, result: Any) -> list[Any]:
+        """What was returned, then what the mutable inputs hold now."""
+        return [*results.outputs_of(result), *(self._private[set_][position] for position in self._mutates)]
 
     def _tell(self, set_: int, outputs: list[Any]) -> None:
-        """Describe the results of a set, and what its mutable inputs hold now, on the shared page."""
-        described = results.described(outputs, self._returned, self._codes, self._device)
-        changed = [self._private[set_][position] for position in self._mutates]
-        described += results.described(changed, len(changed), self._codes, self._device)
+        """Describe the results of a set on the shared page."""
+        described = results.described(outputs, self._n_out, self._codes, self._device)
         for output, result in enumerate(described):
             wire.pack(self._page, set_ * self._n_out + output, result)
-            if self._exporting and result.claim == wire.Claim.TENSOR:
-                # More than fits would overwrite what follows; the controller refuses the shape it is told.
-                one = (*outputs, *changed)[output]
-                if one.numel() * one.element_size() <= self._told["output_bytes"][output]:
-                    self._device.export(one, self._native.address(self._place(set_, output=output)))
         if any(result.claim != wire.Claim.TENSOR for result in described):
-            wire.write_text(self._page, results.remark(outputs, self._returned))
+            wire.write_text(self._page, results.remark(outputs, self._n_out))
+
+    def _export(self) -> None:
+        """Copy what is held to the shared outputs. More than fits is left; the controller refuses its shape."""
+        for set_, outputs in self._held.items():
+            for output, one in enumerate(outputs[: self._n_out]):
+                if isinstance(one, torch.Tensor) and one.nbytes <= self._told["output_bytes"][output]:
+                    self._device.export(one, self._native.address(self._place(set_, output=output)))
 
     def _audit(self, set_: int) -> None:
         """One call on ``set_`` with every kernel it launches counted; what was seen goes to the shared page."""

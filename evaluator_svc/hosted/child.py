@@ -31,6 +31,7 @@ from evaluator_svc.runner.program import machine_sandbox, stopwatch
 from evaluator_svc.sandbox import UNLIMITED, Box, Limits, text
 from shared.errors import Fatal, Retryable
 
+CPU = "cpu"
 START_TIMEOUT_S = 20.0
 END_TIMEOUT_S = 5.0
 FILE_BYTES = 64 << 20
@@ -64,7 +65,7 @@ class Child:
     def __init__(self, zygote: Zygote, candidate: Candidate, buffers: Buffers, limits: RunnerLimits) -> None:
         self._zygote, self._buffers, self._limits = zygote, buffers, limits
         self.exporting = False
-        """The candidate's side copies results to shared memory, because this process may not read its memory."""
+        """The candidate's side copies results to shared memory: they are on a device, or in memory of no access."""
         with ExitStack() as resources:
             page = os.memfd_create("ke-report")
             resources.callback(os.close, page)
@@ -164,12 +165,14 @@ class Child:
         resources.callback(os.close, watch)
         self.observed = Observed(watch, nested=self._zygote.nested)
         resources.callback(self.kill)
-        try:
-            self.memory = Memory(self.observed.pid)
-        except PermissionError:
-            self.exporting = True
-        else:
-            resources.callback(self.memory.close)
+        self.exporting = self._zygote.profile.device != CPU
+        if not self.exporting:
+            try:
+                self.memory = Memory(self.observed.pid)
+            except PermissionError:
+                self.exporting = True
+            else:
+                resources.callback(self.memory.close)
         socket.send_fds(link, [b"."], [self._buffers.outputs_fd] if self.exporting else [])
 
     def _greet(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -30,8 +30,16 @@ def refresh(inputs: Sequence[torch.Tensor]) -> None:
     """Bring inputs to the device; here they are where the controller writes them."""
 
 
-def synchronize() -> None:
-    """Wait for the device; here every call has ended when it returns."""
+def stain() -> None:
+    """Fill memory that is handed out next; here the allocator does that (``stain.hpp``)."""
+
+
+def repeated(call: Callable[..., Any], arguments: Sequence[Any], calls: int) -> tuple[Any, int | None]:
+    """The last result of ``calls`` calls, all of them ended, and the device's time for them: here it has no clock."""
+    result = None
+    for _ in range(calls):
+        result = call(*arguments)
+    return result, None
 
 
 def address(tensor: torch.Tensor) -> int:

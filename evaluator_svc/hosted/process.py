@@ -8,36 +8,27 @@ candidate allocates is stained while it is checked, and its results are judged o
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from evaluator_svc.hosted import outputs as contract
-from evaluator_svc.hosted import wire
 from evaluator_svc.hosted.box import INTERPRETED, PYTHON, Profile
-from evaluator_svc.hosted.child import Candidate, Child
-from evaluator_svc.hosted.strided import Strided
-from evaluator_svc.hosted.wire import Kind, Verb
+from evaluator_svc.hosted.child import Candidate
+from evaluator_svc.hosted.session import Session
 from evaluator_svc.hosted.zygote import Hosts
-from evaluator_svc.layers import Layer
-from evaluator_svc.runner import ending
 from evaluator_svc.runner.box import RunnerLimits
 from evaluator_svc.runner.buffers import Buffers
-from evaluator_svc.runner.ending import RunFailure, failure
+from evaluator_svc.runner.ending import RunFailure
 from evaluator_svc.runner.process import Ran
-from evaluator_svc.runner.protocol import Report
 from evaluator_svc.signature import Signature
 from evaluator_svc.tensors import TensorSpec
 from evaluator_svc.toolchains import Built
-from shared.events import Status
 
 __all__ = ["INTERPRETED", "PYTHON", "HostedRunner", "Hosts", "Profile"]
 
 T = TypeVar("T")
-PRIMING_CALLS = 2
 
 
 class HostedRunner:
@@ -63,11 +54,9 @@ class HostedRunner:
         """Results were copied by the candidate's side: this machine lets the controller read no memory of others."""
         self._hosts, self._profile, self._candidate, self._limits = hosts, profile, candidate, limits
         self._primer, self._primed = primer, primed
-        self._threads = candidate.threads
         self._buffers = buffers
-        self._inputs = os.fstat(buffers.inputs_fd)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="hosted")
-        self._child: Child | None = None
+        self._session: Session | None = None
 
     @classmethod
     def open(
@@ -160,7 +149,7 @@ class HostedRunner:
 
     def output_bytes(self, set_: int, index: int) -> memoryview:
         """The output that the controller read after the last ``run`` on the set."""
-        return self._buffers.view(set_, index, output=True)
+        return self._opened().output(set_, index)
 
     def slack_intact(self) -> str | None:
         """Outputs are the controller's own memory: nothing can run over their ends but where results are copied."""
@@ -168,7 +157,7 @@ class HostedRunner:
 
     def printed(self, most: int = 4096) -> str:
         """The beginning of what the kernel wrote to its standard output and error: for logs only."""
-        return self._child.printed(most) if self._child is not None else ""
+        return self._session.child.printed(most) if self._session is not None else ""
 
     async def run(self, calls: int, first_set: int = 0, timeout_s: float = 10.0) -> Ran | RunFailure:
         """Call the kernel ``calls`` times, call i on set ``(first_set + i) mod sets``.
@@ -182,7 +171,7 @@ class HostedRunner:
         total = Ran(elapsed_ns=0, runner_ns=0, cpu_ns=0, return_code=0)
         for count, first in steps:
             if self.failure is None:
-                outcome = await self._in_thread(partial(self._run, count, first, timeout_s))
+                outcome = await self._in_thread(partial(self._opened().run, count, first, timeout_s))
                 if isinstance(outcome, Ran):
                     total = _sum(total, outcome)
                     continue
@@ -193,7 +182,7 @@ class HostedRunner:
     async def audit(self, set_: int = 0, timeout_s: float = 60.0) -> str | RunFailure:
         """One more call, on what ``set_`` holds, with the kernels counted that it launches: JSON, evidence only."""
         if self.failure is None:
-            outcome = await self._in_thread(lambda: self._audit(set_, timeout_s))
+            outcome = await self._in_thread(partial(self._opened().audit, set_, timeout_s))
             if isinstance(outcome, str):
                 return outcome
             self.failure = outcome
@@ -205,127 +194,29 @@ class HostedRunner:
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
-            if self._child is not None:
-                self._child.interrupt()
+            if self._session is not None:
+                self._session.child.interrupt()
             raise
 
     def _start(self) -> None:
-        child = Child(self._hosts.zygote(self._profile), self._candidate, self._buffers, self._limits)
-        self._child, self.sandbox, self.exporting = child, child.level, child.exporting
-        self._base = child.report().base
-        self.failure = self._loaded(child)
-
-    def _loaded(self, child: Child) -> RunFailure | None:
-        """Load, warm up, seal."""
-        limit = self._limits.load_s
-        for index, data in enumerate(self._primer or ()):
-            for set_ in range(self._buffers.sets):
-                self.write_input(set_, index, data)
-        verbs = [Verb.LOAD, *([Verb.PRIME] if self._primed else []), Verb.SEAL]
-        for verb in verbs:
-            calls = PRIMING_CALLS if verb is Verb.PRIME else 0
-            answer, _ = child.ask(verb, calls=calls, timeout_s=limit)
-            if isinstance(answer, RunFailure):
-                return answer
-            failed = _thrown(child.report(), answer.kind)
-            if failed is not None:
-                return child.end(failed)
-        if child.sealed() is False:
-            return child.end(failure(Status.CHEAT, Layer.SANDBOX, forbidden="keeping the filter off that seals it"))
-        return None
+        session = Session(
+            self._hosts.zygote(self._profile),
+            self._candidate,
+            self._buffers,
+            self._limits,
+            mutated=len(self._candidate.told["mutates"]),
+        )
+        self._session, self.sandbox, self.exporting = session, session.child.level, session.child.exporting
+        self.failure = session.load(self._primer, primed=self._primed)
 
     def _stop(self) -> None:
-        if self._child is not None:
-            self._child.close()
+        if self._session is not None:
+            self._session.child.close()
         self._buffers.close()
 
-    def _run(self, calls: int, first_set: int, timeout_s: float) -> Ran | RunFailure:
-        child = self._child
-        assert child is not None, "enter the context first"
-        observed = child.observed
-        try:
-            before = observed.cpu_ns()
-            answer, elapsed = child.ask(
-                Verb.RUN if calls else Verb.SETTLE, calls=calls, first_set=first_set, timeout_s=timeout_s
-            )
-            if isinstance(answer, RunFailure):
-                return answer
-            observed.freeze()
-            failed = _thrown(child.report(), answer.kind) or self._survivors(child)
-            if failed is None and calls:
-                failed = self._read(child, {(first_set + i) % self._buffers.sets for i in range(calls)})
-            if failed is not None:
-                return child.end(failed)
-            observed.thaw()
-            # Ask again: a kernel that answered for itself is still running, and its true answer comes now.
-            settled, _ = child.ask(Verb.SETTLE, timeout_s=timeout_s)
-            if isinstance(settled, RunFailure):
-                return settled
-            spent = observed.cpu_ns() - before
-        except OSError:  # the process ended between two questions
-            return child.end(None)
-        return Ran(elapsed_ns=elapsed, runner_ns=answer.spent_ns, cpu_ns=spent, return_code=0)
-
-    def _survivors(self, child: Child) -> RunFailure | None:
-        """What outlives a call: threads beyond the grant, processes."""
-        alive, others = child.observed.threads_alive(), child.observed.others()
-        if alive > self._threads:
-            return ending.left_threads(alive, self._threads)
-        if others:
-            return failure(Status.CHEAT, Layer.THREADS, processes=f"{others} alive after a call")
-        return None
-
-    def _read(self, child: Child, sets: set[int]) -> RunFailure | None:
-        """Fill the output views of ``sets`` from the frozen candidate's memory; or why that cannot be."""
-        page = child.page()
-        specs, remark = self._buffers.outputs, wire.read_text(page)
-        for set_ in sorted(sets):
-            placed: list[Strided] = []
-            for output, spec in enumerate(specs):
-                result = wire.unpack(page, set_ * len(specs) + output)
-                failed = contract.refused(result, spec, output, remark)
-                if failed is not None:
-                    return failed
-                assert result is not None
-                placed.append(contract.strided(result, spec))
-                failed = self._fill(child, set_, output, placed[-1])
-                if failed is not None:
-                    return failed
-            failed = contract.shared(placed)
-            if failed is not None:
-                return failed
-        return None
-
-    def _fill(self, child: Child, set_: int, output: int, placed: Strided) -> RunFailure | None:
-        if self._base <= placed.address < self._base + self._buffers.layout.span:
-            return contract.contract(Status.CHEAT, output, "is the memory of an input", "")
-        if child.exporting:
-            return None
-        wrong = child.memory.where(placed, self._inputs)
-        if wrong is not None:
-            return contract.contract(Status.CHEAT, output, f"is {wrong}", "")
-        child.memory.read(placed, self.output_bytes(set_, output))
-        return None
-
-    def _audit(self, set_: int, timeout_s: float) -> str | RunFailure:
-        child = self._child
-        assert child is not None, "enter the context first"
-        answer, _ = child.ask(Verb.AUDIT, first_set=set_, timeout_s=timeout_s)
-        if isinstance(answer, RunFailure):
-            return answer
-        failed = _thrown(child.report(), answer.kind)
-        return wire.read_text(child.page()) if failed is None else child.end(failed)
-
-
-def _thrown(report: Report, kind: int) -> RunFailure | None:
-    """What an answer's ``kind`` means for the candidate."""
-    if kind == Kind.NONE:
-        return None
-    if kind == Kind.LOAD and not report.refused:
-        return ending.not_loaded(report)
-    if kind == Kind.REFUSED:
-        return failure(Status.RUNTIME_ERROR, Layer.SANDBOX, forbidden=report.text)
-    return ending.thrown(report, kind)
+    def _opened(self) -> Session:
+        assert self._session is not None, "enter the context first"
+        return self._session
 
 
 def _sum(one: Ran, other: Ran) -> Ran:
@@ -334,4 +225,5 @@ def _sum(one: Ran, other: Ran) -> Ran:
         runner_ns=one.runner_ns + other.runner_ns,
         cpu_ns=one.cpu_ns + other.cpu_ns,
         return_code=0,
+        device_ns=None if other.device_ns is None else (one.device_ns or 0) + other.device_ns,
     )

@@ -16,6 +16,8 @@ REPLY = struct.Struct("<IIiIQ")
 """magic, sequence, code, kind, the candidate's own clock in ns: as in ``runner/protocol.py``."""
 REPORT_BYTES = 4096
 """``struct Report`` of ``report.hpp``, alone on the first page of the shared memory; results follow."""
+CLOCK = struct.Struct("<q")
+"""The device's own time for the last calls, in ns; -1: it has no clock."""
 TEXT_BYTES = 2048
 DIMENSIONS_MAX = 8
 _ENTRY = struct.Struct("<iiiiQ8q8q")
@@ -32,6 +34,10 @@ class Verb(IntEnum):
     SETTLE = 5
     """Answer, and do nothing else; results stay as they are."""
     AUDIT = 6
+    FILL = 7
+    """Bring inputs to the device; asked for only where that is another memory."""
+    EXPORT = 8
+    """Copy results to the shared outputs; asked for only where the controller cannot read them itself."""
 
 
 class Kind(IntEnum):
@@ -72,9 +78,13 @@ class Result:
     strides: tuple[int, ...]
 
 
+_TEXT = REPORT_BYTES + CLOCK.size
+_RESULTS = _TEXT + TEXT_BYTES
+
+
 def page_bytes(sets: int, outputs: int) -> int:
     """Size of the memory shared with the candidate: report, text, results; whole pages."""
-    size = REPORT_BYTES + TEXT_BYTES + sets * outputs * _ENTRY.size
+    size = _RESULTS + sets * outputs * _ENTRY.size
     return -(-size // REPORT_BYTES) * REPORT_BYTES
 
 
@@ -82,19 +92,29 @@ def pack(page: memoryview, place: int, result: Result) -> None:
     """Write the ``place``-th result: sets x outputs."""
     pad = (0,) * DIMENSIONS_MAX
     shape, strides = (result.shape + pad)[:DIMENSIONS_MAX], (result.strides + pad)[:DIMENSIONS_MAX]
-    at = REPORT_BYTES + TEXT_BYTES + place * _ENTRY.size
+    at = _RESULTS + place * _ENTRY.size
     _ENTRY.pack_into(page, at, 1, result.claim, result.dtype, result.ndim, result.address, *shape, *strides)
 
 
 def forget(page: memoryview, places: int) -> None:
     """No result is there any more."""
-    begin = REPORT_BYTES + TEXT_BYTES
-    page[begin : begin + places * _ENTRY.size] = bytes(places * _ENTRY.size)
+    page[_RESULTS : _RESULTS + places * _ENTRY.size] = bytes(places * _ENTRY.size)
+    CLOCK.pack_into(page, REPORT_BYTES, -1)
+
+
+def write_clock(page: memoryview, spent_ns: int) -> None:
+    CLOCK.pack_into(page, REPORT_BYTES, spent_ns)
+
+
+def read_clock(page: bytes) -> int | None:
+    """The device's own time, ns, or None."""
+    spent: int = CLOCK.unpack_from(page, REPORT_BYTES)[0]
+    return spent if spent >= 0 else None
 
 
 def unpack(page: bytes, place: int) -> Result | None:
     """None where no result was written."""
-    at = REPORT_BYTES + TEXT_BYTES + place * _ENTRY.size
+    at = _RESULTS + place * _ENTRY.size
     there, claim, dtype, ndim, address, *extents = _ENTRY.unpack_from(page, at)
     if not there:
         return None
@@ -112,10 +132,10 @@ def unpack(page: bytes, place: int) -> Result | None:
 def write_text(page: memoryview, text: str) -> None:
     """A remark of at most ``TEXT_BYTES`` bytes, e.g. what the audit saw."""
     said = text.encode("utf-8", "replace")[:TEXT_BYTES]
-    page[REPORT_BYTES : REPORT_BYTES + TEXT_BYTES] = said + bytes(TEXT_BYTES - len(said))
+    page[_TEXT : _TEXT + TEXT_BYTES] = said + bytes(TEXT_BYTES - len(said))
 
 
 def read_text(page: bytes) -> str:
     """Printable characters only."""
-    said = page[REPORT_BYTES : REPORT_BYTES + TEXT_BYTES].split(b"\0")[0].decode("utf-8", "replace")
+    said = page[_TEXT : _TEXT + TEXT_BYTES].split(b"\0")[0].decode("utf-8", "replace")
     return "".join(c if c.isprintable() else "?" for c in said)

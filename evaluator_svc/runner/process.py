@@ -39,12 +39,14 @@ class Ran:
 
     ``elapsed_ns``: the controller's clock, around the block. ``runner_ns``: the runner's clock, evidence.
     ``cpu_ns``: processor time of the whole process as the kernel accounts it. ``return_code``: of ke_launch.
+    ``device_ns``: events of a GPU around the calls, where there is one.
     """
 
     elapsed_ns: int
     runner_ns: int
     cpu_ns: int
     return_code: int
+    device_ns: int | None = None
 
 
 class Runner:

@@ -1,0 +1,205 @@
+"""The order in which a hosted candidate is spoken to: load, warm up, seal, then audited calls. Blocking.
+
+Outside of a command the candidate is frozen: it computes nothing between calls, disturbs nobody who is timed meanwhile,
+and between an answer and the reading of its results no instruction of it runs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from evaluator_svc.hosted import outputs as contract
+from evaluator_svc.hosted import wire
+from evaluator_svc.hosted.child import CPU, Candidate, Child
+from evaluator_svc.hosted.strided import Strided
+from evaluator_svc.hosted.wire import Kind, Verb
+from evaluator_svc.hosted.zygote import Zygote
+from evaluator_svc.layers import Layer
+from evaluator_svc.runner import ending
+from evaluator_svc.runner.box import RunnerLimits
+from evaluator_svc.runner.buffers import Buffers
+from evaluator_svc.runner.ending import RunFailure, failure
+from evaluator_svc.runner.process import Ran
+from evaluator_svc.runner.protocol import Report
+from shared.events import Status
+
+PRIMING_CALLS = 2
+
+
+class Session:
+    """One candidate's process from its start. ``mutated``: how many of the outputs are new values of inputs.
+
+    Raises:
+        Fatal: the process did not start.
+        Retryable: the zygote is gone.
+    """
+
+    def __init__(
+        self, zygote: Zygote, candidate: Candidate, buffers: Buffers, limits: RunnerLimits, *, mutated: int
+    ) -> None:
+        self._buffers, self._limits, self._granted = buffers, limits, candidate.threads
+        self._returned = len(buffers.outputs) - mutated
+        self._inputs = os.fstat(buffers.inputs_fd)
+        self._stained = candidate.stained
+        self.child = Child(zygote, candidate, buffers, limits)
+        self._fills = zygote.profile.device != CPU
+        self._base = self.child.report().base
+        self._copies: dict[tuple[int, int], memoryview] = {}
+        if self.child.exporting:  # what the candidate can write to is read once, and then judged
+            places = [(set_, index) for set_ in range(buffers.sets) for index in range(len(buffers.outputs))]
+            self._copies = {place: memoryview(bytearray(buffers.outputs[place[1]].nbytes)) for place in places}
+
+    def output(self, set_: int, index: int) -> memoryview:
+        """What was read last."""
+        copy = self._copies.get((set_, index))
+        return self._buffers.view(set_, index, output=True) if copy is None else copy
+
+    def load(self, primer: Sequence[Any] | None, *, primed: bool) -> RunFailure | None:
+        """Load, warm up on ``primer`` (None: zeros) if ``primed``, seal."""
+        for index, data in enumerate(primer or ()):
+            for set_ in range(self._buffers.sets):
+                self._buffers.write(set_, index, data)
+        fill = [Verb.FILL] if self._fills else []
+        for verb in (Verb.LOAD, *((*fill, Verb.PRIME) if primed else ()), Verb.SEAL):
+            failed = self._asked(verb, PRIMING_CALLS if verb is Verb.PRIME else 0, 0, self._limits.load_s)
+            if failed is not None:
+                return failed
+        try:
+            self.child.observed.freeze()
+            if self.child.sealed() is False:
+                unsealed = failure(Status.CHEAT, Layer.SANDBOX, forbidden="keeps the filter off that seals it")
+                return self.child.end(unsealed)
+        except OSError:  # it ended just now
+            return self.child.end(None)
+        return None
+
+    def run(self, calls: int, first_set: int, timeout_s: float) -> Ran | RunFailure:
+        """A block of calls; the results of the last one on each set are then in the output views."""
+        try:
+            return self._run(calls, first_set, timeout_s)
+        except OSError:  # the process ended between two questions
+            return self.child.end(None)
+
+    def audit(self, set_: int, timeout_s: float) -> str | RunFailure:
+        """One call with the kernels counted that it launches: what the candidate's side says of it."""
+        try:
+            self.child.observed.thaw()
+            failed = self._asked(Verb.AUDIT, 1, set_, timeout_s)
+            if failed is not None:
+                return failed
+            self.child.observed.freeze()
+        except OSError:
+            return self.child.end(None)
+        return wire.read_text(self.child.page())
+
+    def _run(self, calls: int, first_set: int, timeout_s: float) -> Ran | RunFailure:
+        child, observed = self.child, self.child.observed
+        observed.thaw()
+        # An empty command first, so that waking up is not timed; it also meets any answer that came too much.
+        failed = self._asked(Verb.FILL if self._fills else Verb.SETTLE, 0, 0, timeout_s)
+        if failed is not None:
+            return failed
+        before = observed.cpu_ns()
+        answer, elapsed = child.ask(
+            Verb.RUN if calls else Verb.SETTLE, calls=calls, first_set=first_set, timeout_s=timeout_s
+        )
+        if isinstance(answer, RunFailure):
+            return answer
+        observed.freeze()
+        spent = observed.cpu_ns() - before
+        page = child.page()
+        failed = _thrown(child.report(), answer.kind) or self._survivors()
+        sets = sorted({(first_set + i) % self._buffers.sets for i in range(calls)})
+        if failed is None and child.exporting and sets:
+            observed.thaw()
+            failed = self._asked(Verb.EXPORT, 0, 0, timeout_s)
+            if failed is not None:
+                return failed
+            observed.freeze()
+        failed = failed or self._read(page, sets)
+        if failed is not None:
+            return child.end(failed)
+        # Ask again: a kernel that answered for itself is still running, and its true answer comes now.
+        observed.thaw()
+        failed = self._asked(Verb.SETTLE, 0, 0, timeout_s)
+        if failed is not None:
+            return failed
+        observed.freeze()
+        if self._stained:
+            failed = self._changed(page, sets)
+        if failed is not None:
+            return child.end(failed)
+        clock = wire.read_clock(page)
+        return Ran(elapsed_ns=elapsed, runner_ns=answer.spent_ns, cpu_ns=spent, return_code=0, device_ns=clock)
+
+    def _asked(self, verb: Verb, calls: int, first_set: int, timeout_s: float) -> RunFailure | None:
+        """The failure that a command ended in; the process is ended then."""
+        answer, _ = self.child.ask(verb, calls=calls, first_set=first_set, timeout_s=timeout_s)
+        if isinstance(answer, RunFailure):
+            return answer
+        failed = _thrown(self.child.report(), answer.kind)
+        return None if failed is None else self.child.end(failed)
+
+    def _survivors(self) -> RunFailure | None:
+        """What outlives a call: threads beyond the grant, processes."""
+        alive, others = self.child.observed.threads_alive(), self.child.observed.others()
+        if alive > self._granted:
+            return ending.left_threads(alive, self._granted)
+        if others:
+            return failure(Status.CHEAT, Layer.THREADS, processes=f"{others} alive after a call")
+        return None
+
+    def _read(self, page: bytes, sets: Sequence[int]) -> RunFailure | None:
+        """Fill the output views of ``sets``; or why that cannot be."""
+        specs, remark = self._buffers.outputs, wire.read_text(page)
+        for set_ in sets:
+            placed: list[Strided] = []
+            for output, spec in enumerate(specs):
+                result = wire.unpack(page, set_ * len(specs) + output)
+                failed = contract.refused(result, spec, output, remark)
+                if failed is not None:
+                    return failed
+                assert result is not None
+                placed.append(contract.strided(result, spec))
+                failed = self._fetch(set_, output, placed[-1])
+                if failed is not None:
+                    return failed
+            # An operator that changes an input in place may return that input, too.
+            failed = contract.shared(placed[: self._returned])
+            if failed is not None:
+                return failed
+        return None
+
+    def _fetch(self, set_: int, output: int, placed: Strided) -> RunFailure | None:
+        if self._base <= placed.address < self._base + self._buffers.layout.span:
+            return contract.contract(Status.CHEAT, output, "is the memory of an input", "")
+        if self.child.exporting:
+            self.output(set_, output)[:] = self._buffers.view(set_, output, output=True)
+            return None
+        wrong = self.child.memory.where(placed, self._inputs)
+        if wrong is not None:
+            return contract.contract(Status.CHEAT, output, f"is {wrong}", "")
+        self.child.memory.read(placed, self.output(set_, output))
+        return None
+
+    def _changed(self, page: bytes, sets: Sequence[int]) -> RunFailure | None:
+        """Outputs that were written to after they had been returned: read them once more, and compare."""
+        first = {(set_, i): bytes(self.output(set_, i)) for set_ in sets for i in range(len(self._buffers.outputs))}
+        failed = self._read(page, sets)
+        for (set_, index), data in first.items():
+            if failed is None and self.output(set_, index) != data:
+                return failure(Status.CHEAT, Layer.LATE, reason=f"output {index} changed after the call had returned")
+        return failed
+
+
+def _thrown(report: Report, kind: int) -> RunFailure | None:
+    """What an answer's ``kind`` means for the candidate."""
+    if kind == Kind.NONE:
+        return None
+    if kind == Kind.LOAD and not report.refused:
+        return ending.not_loaded(report)
+    if kind == Kind.REFUSED:
+        return failure(Status.RUNTIME_ERROR, Layer.SANDBOX, forbidden=report.text)
+    return ending.thrown(report, kind)
