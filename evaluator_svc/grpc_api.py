@@ -8,8 +8,10 @@ from typing import Any
 
 import grpc
 
-from evaluator_svc.on_demand import Asked, OnDemand
+from evaluator_svc.on_demand import Kept, OnDemand, Understood, Update
+from evaluator_svc.requested import Asked, Foreign
 from evaluator_svc.settings import HARNESS_VERSION
+from evaluator_svc.telling import Ended
 from protos.evaluator.v1 import evaluator_service_pb2 as pb
 from protos.evaluator.v1 import evaluator_service_pb2_grpc as rpc
 from shared import chips, proto_codec
@@ -29,10 +31,11 @@ class EvaluatorServicer(rpc.EvaluatorServiceServicer):
         """See the proto file."""
         async with aclosing(self._on_demand.evaluate(_asked(request))) as updates:
             async for update in updates:
-                if isinstance(update, str):
-                    yield pb.EvaluateResponse(stage=update)
-                else:
-                    yield pb.EvaluateResponse(evaluation=proto_codec.to_message(update))  # type: ignore[arg-type]
+                yield _told(update)
+
+    async def GetLedger(self, request: pb.GetLedgerRequest, context: Context) -> pb.GetLedgerResponse:
+        """See the proto file."""
+        return pb.GetLedgerResponse(ledger=await self._on_demand.ledger(request.ledger_hash))
 
     async def Describe(self, request: pb.DescribeRequest, context: Context) -> pb.DescribeResponse:
         """See the proto file."""
@@ -54,19 +57,51 @@ def add(on_demand: OnDemand, server: grpc.aio.Server) -> None:
     rpc.add_EvaluatorServiceServicer_to_server(EvaluatorServicer(on_demand), server)
 
 
+def _told(update: Update) -> pb.EvaluateResponse:
+    match update:
+        case str():
+            return pb.EvaluateResponse(stage=update)
+        case Understood():
+            understood = pb.Understood(
+                operator_name=update.operator_name,
+                operator_hash=update.operator_hash,
+                kernel_hash=update.kernel_hash,
+                language=update.language,
+                form=update.form,
+            )
+            return pb.EvaluateResponse(understood=understood)
+        case Ended():
+            facts: list[Any] = [proto_codec.to_message(fact) for fact in update.facts]
+            result = pb.StageResult(
+                stage=update.stage, elapsed_ns=update.elapsed_ns, outcome=update.outcome, facts=facts
+            )
+            return pb.EvaluateResponse(result=result)
+        case Kept():
+            return pb.EvaluateResponse(ledger=update.ledger)
+        case _:
+            return pb.EvaluateResponse(evaluation=proto_codec.to_message(update))  # type: ignore[arg-type]
+
+
 def _asked(request: pb.EvaluateRequest) -> Asked:
     try:
         purpose = proto_codec.member(Purpose, request.purpose, "purpose") or Purpose.SEARCH
     except Poison as error:
         raise UserError(str(error), where="purpose") from error
+    foreign = None
+    if request.HasField("definition"):
+        given = request.definition
+        foreign = Foreign(definition=given.definition, workload=given.workload, reference=given.reference)
     return Asked(
         operator_name=request.operator_name,
         operator_source=request.operator_source,
+        foreign=foreign,
         language=request.language,
         kernel_source=request.kernel_source,
         flags=tuple(request.flags),
-        entry=request.entry or "ke_launch",
+        solution=request.solution,
+        entry=request.entry,
         chip=request.chip,
         threads=request.threads,
         purpose=purpose,
+        with_ledger=request.with_ledger,
     )

@@ -13,9 +13,14 @@ from shared.events import StageTimes
 class Stopwatch:
     """Spans by stage; ``framework`` is what none of them explains."""
 
-    def __init__(self, entered: Callable[[str], None] = lambda _: None) -> None:
-        """``entered`` is told of every stage as it begins."""
-        self._entered = entered
+    def __init__(
+        self,
+        entered: Callable[[str], None] = lambda _: None,
+        left: Callable[[str, int], None] = lambda _, __: None,
+        noted: Callable[[str, str], None] = lambda _, __: None,
+    ) -> None:
+        """``entered`` is told of each stage as it begins, ``left`` as it ends and its ns, ``noted`` of facts of it."""
+        self._entered, self._left, self._noted = entered, left, noted
         self._begin = time.monotonic_ns()
         self._spent: Counter[str] = Counter()
         self.current = "framework"
@@ -31,7 +36,13 @@ class Stopwatch:
             yield
         finally:
             self.current = "framework"
-            self._spent[stage] += time.monotonic_ns() - begin
+            spent = time.monotonic_ns() - begin
+            self._spent[stage] += spent
+            self._left(stage, spent)
+
+    def note(self, name: str, value: object) -> None:
+        """A fact of the stage it is in, for whoever follows."""
+        self._noted(name, str(value))
 
     def stages(self) -> StageTimes:
         total = time.monotonic_ns() - self._begin

@@ -1,126 +1,221 @@
-"""``kernelevolve evaluate``: the evaluator's verdict on a kernel of one's own."""
+"""``kernelevolve evaluate``: the evaluator's verdict on a kernel of one's own, or of another system's."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
+from rich.table import Table
 
+from cli import audit, traces
 from cli.commands.explain import measurements
 from cli.outcome import NS_PER_US, speedup
+from cli.progress import ratio
 from cli.requirements import require_chip, require_threads
-from evaluator_svc.toolchains.flags import DEFAULT_FLAGS
-from shared import chips, ids, operators
-from shared.errors import UserError
-from shared.events import PPM, Evaluation, EvaluationRequested, KernelRef, Purpose, Status
+from cli.submitted import Problem, read_kernel, read_problems, solution_name
+from cli.verdicts import Answered, Asked, flags_of, verdicts
+from shared import timestamps
+from shared.clock import SystemClock
+from shared.events import PPM, Evaluation, Purpose, Status
 from shared.machine import processor
-from shared.operators import OperatorSpec
-
-LANGUAGES = {".cpp": "cpp", ".cc": "cpp", ".cxx": "cpp"}
-SOURCE_BYTES_MAX = 4 << 20
+from shared.submissions import aggregate, trace
+from shared.submissions.kernel import HOSTED, NATIVE
 
 
 @click.command("evaluate")
 @click.argument("operator", type=click.Path(path_type=Path))
 @click.argument("kernel", type=click.Path(path_type=Path))
 @click.option("--chip", default="cpu-x86_64", show_default=True, help="Target chip; see `kernelevolve chips`.")
+@click.option("--language", type=click.Choice((NATIVE, *HOSTED)), help="Instead of what the file tells.")
+@click.option("--entry", default="", metavar="NAME", help="Function to call, of a module that defines no ModelNew.")
 @click.option("--flag", "flags", multiple=True, help="Compiler flag; given once or more, they replace the defaults.")
 @click.option("--threads", default=1, show_default=True, type=click.IntRange(min=1), help="Threads it may use.")
 @click.option("--final", is_flag=True, help="Measure as a winner is: fresh processes, fresh inputs, more rounds.")
-@click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON object.")
+@click.option("--workload", "uuid", default="all", show_default=True, metavar="UUID", help="Of a definition's.")
+@click.option("--workloads", type=click.Path(path_type=Path), help="Their file, when it is not beside the definition.")
+@click.option("--trace", "traces_file", type=click.Path(path_type=Path), help="Append flashinfer-bench traces to it.")
+@click.option("--audit", "audited", is_flag=True, help="Print the ledger: every call, clock, seed, check and hash.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the verdict (with --audit, the ledger) as one JSON object."
+)
 def command(
-    operator: Path, kernel: Path, chip: str, flags: tuple[str, ...], threads: int, final: bool, as_json: bool
+    operator: Path,
+    kernel: Path,
+    chip: str,
+    language: str | None,
+    entry: str,
+    flags: tuple[str, ...],
+    threads: int,
+    final: bool,
+    uuid: str,
+    workloads: Path | None,
+    traces_file: Path | None,
+    audited: bool,
+    as_json: bool,
 ) -> None:
     """Build KERNEL, prove it against OPERATOR, time it and say what limits it. Exit code 0 only for PASSED.
 
+    OPERATOR is a KernelBench module, or a definition of flashinfer-bench or SOL-ExecBench (its directory or JSON).
+    KERNEL is C++ with `ke_launch`, a module with `ModelNew`, a module of functions (Triton), or a solution's JSON.
+
     \b
-    Example:
+    Examples:
       kernelevolve evaluate examples/operators/softmax.py my_softmax.cpp
+      kernelevolve evaluate rmsnorm/ solution.json --trace traces.jsonl
     """
-    spec = operators.load(operator)
-    sheet = require_chip(chip)
+    sheet = require_chip(chip, timed=False)
     require_threads(threads)
-    source = read_kernel(kernel, sheet)
-    flags = flags or (*DEFAULT_FLAGS, *chips.best_isa(sheet, processor().flags).flags)
+    if traces_file is not None:
+        traces.check(traces_file)
+    problems = read_problems(operator, uuid, workloads)
+    kernels = [read_kernel(kernel, problem, sheet, language=language or "", entry=entry) for problem in problems]
+    asked = [
+        Asked(problem=problem, kernel=one, flags=flags_of(one, flags, sheet))
+        for problem, one in zip(problems, kernels, strict=True)
+    ]
     purpose = Purpose.FINAL if final else Purpose.SEARCH
-    with Console(stderr=True).status(f"evaluating {kernel.name} against {spec.ref.name} on {chip}"):
-        evaluation = asyncio.run(verdict(spec, source, LANGUAGES[kernel.suffix], chip, flags, threads, purpose))
-    if as_json:
-        click.echo(json.dumps(plain(spec, chip, evaluation)))
+    made = asyncio.run(_judged(asked, kernel, chip, threads, purpose, traces_file))
+    if as_json and audited:
+        click.echo(json.dumps(_one_or_all(made, [audit.ledger_object(one) for one in made], "ledgers")))
+    elif as_json:
+        click.echo(json.dumps(plain(made, kernel, chip)))
     else:
-        Console().print(measurements(f"{kernel.name} against {spec.ref.name}", evaluation))
-    sys.exit(0 if evaluation.status is Status.PASSED else 1)
+        _show(made, kernel, audited=audited)
+    sys.exit(0 if all(one.evaluation.status is Status.PASSED for one in made) else 1)
 
 
-def read_kernel(path: Path, sheet: chips.ChipSheet) -> str:
-    """The kernel's text.
+async def _judged(
+    asked: Sequence[Asked], kernel: Path, chip: str, threads: int, purpose: Purpose, traces_file: Path | None
+) -> list[Answered]:
+    """All verdicts; each is in the file of traces before the next one is begun."""
+    made = []
+    name = solution_name(kernel)
+    console = Console(stderr=True)
+    with console.status("") as status:
 
-    Raises:
-        UserError: missing, unreadable, too large, or in a language the chip does not take.
-    """
-    if not path.is_file():
-        raise UserError("no such file", where=str(path), hint="give the path of a kernel's source")
-    language = LANGUAGES.get(path.suffix)
-    if language not in sheet.languages:
-        raise UserError(
-            f"chip `{sheet.id}` takes {', '.join(sheet.languages)}, told by the suffix",
-            where=str(path),
-            hint=f"one of {', '.join(LANGUAGES)}",
-        )
-    if path.stat().st_size > SOURCE_BYTES_MAX:
-        raise UserError(f"is larger than {SOURCE_BYTES_MAX >> 20} MiB", where=str(path))
+        def tell(operator: str) -> None:
+            status.update(f"evaluating {kernel.name} against {operator} on {chip}")
+
+        async for one in verdicts(asked, chip, threads, purpose, tell):
+            made.append(one)
+            if traces_file is not None:
+                _trace(one, name, traces_file)
+    return made
+
+
+def _trace(one: Answered, solution: str, file: Path) -> None:
+    """Append the verdict to ``file``, or say on stderr why it makes no trace."""
+    problem = one.asked.problem
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot be read: {error}", where=str(path)) from error
+        record = trace.record(
+            one.evaluation,
+            definition=problem.name,
+            solution=solution,
+            workload=_workload(problem),
+            hardware=hardware(one.evaluation),
+            timestamp=timestamps.to_text(SystemClock().now_ns()),
+        )
+    except trace.NoTrace as why:
+        click.echo(f"no trace of {problem.spec.ref.name}: {why}", err=True)
+        return
+    traces.append(file, trace.line(record))
 
 
-async def verdict(
-    spec: OperatorSpec,
-    source: str,
-    language: str,
-    chip: str,
-    flags: tuple[str, ...],
-    threads: int,
-    purpose: Purpose,
-) -> Evaluation:
-    """Admit the operator and evaluate the kernel once; a noisy moment is tried again."""
-    from deploy.embedded import evaluator_alone  # only once the input is known to be good
-
-    async with evaluator_alone(chip, os.environ) as (ports, evaluator):
-        source_hash = await ports.store.blobs.put(source.encode())
-        await ports.store.blobs.put(spec.source.encode())
-        await evaluator.admit(spec.ref, threads)
-        kernel_id = ids.derive(language, source_hash, *flags, "ke_launch")
-        for attempt in range(1, ATTEMPTS_MAX + 1):
-            request = EvaluationRequested(
-                search_id="",
-                evaluation_id=ids.derive(kernel_id, attempt),
-                candidate_id=kernel_id,
-                kernel=KernelRef(kernel_id=kernel_id, language=language, source_hash=source_hash, flags=flags),
-                operator=spec.ref,
-                chip=chip,
-                purpose=purpose,
-                threads=threads,
-                attempt=attempt,
-            )
-            evaluation = await evaluator.evaluate(request)
-            if evaluation.status is not Status.NOISY:
-                break
-        return evaluation
+def _workload(problem: Problem) -> dict[str, Any]:
+    """A KernelBench module is its own only workload, known by its hash."""
+    if problem.workload is None:
+        return {"uuid": problem.spec.ref.source_hash, "axes": {}, "inputs": {}}
+    return dict(problem.workload.raw)
 
 
-def plain(spec: OperatorSpec, chip: str, evaluation: Evaluation) -> dict[str, Any]:
-    """The verdict as one JSON-able object."""
+def hardware(evaluation: Evaluation) -> str:
+    """What the kernel ran on: the device that the verdict names, else this machine's processor."""
+    named = {entry.name: entry.value for entry in evaluation.environment}
+    return named.get("gpu") or named.get("cpu") or processor().model or "unknown processor"
+
+
+def _show(made: Sequence[Answered], kernel: Path, *, audited: bool) -> None:
+    console = Console()
+    for one in made:
+        console.print(measurements(f"{kernel.name} against {one.asked.problem.spec.ref.name}", one.evaluation))
+        if audited:
+            console.print(audit.tables(one))
+    if len(made) > 1:
+        console.print(summary(made))
+
+
+def summary(made: Sequence[Answered]) -> Table:
+    """A line per workload, and what they come to together."""
+    table = Table(title="workloads", title_justify="left", box=None)
+    for column in ("workload", "sizes", "status", "trust", "median", "speedup", "95 % interval"):
+        table.add_column(column, overflow="fold")
+    for one in made:
+        workload, evaluation = one.asked.problem.workload, one.evaluation
+        assert workload is not None  # only definitions have several
+        best = evaluation.speedup("best")
+        times = [timing.median_ns for timing in evaluation.timings if timing.name == trace.CANDIDATE]
+        table.add_row(
+            workload.uuid,
+            workload.label,
+            evaluation.status.value,
+            evaluation.trust.value,
+            f"{times[0] / NS_PER_US:.1f} µs" if times else "",
+            ratio(best.ratio_ppm) if best else "",
+            f"{ratio(best.low_ppm)} to {ratio(best.high_ppm)}" if best else "",
+        )
+    mean = _mean(made)
+    shown = ratio(round(mean.speedup * PPM)) if mean.speedup is not None else f"none: {mean.reason}"
+    table.add_row("geometric mean", "", "", "", "", shown, "")
+    return table
+
+
+def _mean(made: Sequence[Answered]) -> aggregate.Aggregate:
+    return aggregate.geometric_mean(dict(zip(_uuids(made), (one.evaluation for one in made), strict=True)))
+
+
+def _uuids(made: Sequence[Answered]) -> list[str]:
+    return [one.asked.problem.workload.uuid if one.asked.problem.workload else "" for one in made]
+
+
+def _one_or_all(made: Sequence[Answered], objects: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
+    """The object of the one evaluation, or all by workload."""
+    if len(made) == 1:
+        return objects[0]
+    return {name: dict(zip(_uuids(made), objects, strict=True))}
+
+
+def plain(made: Sequence[Answered], kernel: Path, chip: str) -> dict[str, Any]:
+    """The verdicts as one JSON-able object."""
+    objects = [verdict(one, chip) for one in made]
+    if len(made) == 1:
+        return objects[0]
+    mean = _mean(made)
     return {
-        "operator": spec.ref.name,
+        "definition": made[0].asked.problem.name,
+        "kernel": kernel.name,
         "chip": chip,
+        "workloads": dict(zip(_uuids(made), objects, strict=True)),
+        "geometric_mean_speedup": mean.speedup,
+        "no_mean_because": mean.reason or None,
+    }
+
+
+def verdict(one: Answered, chip: str) -> dict[str, Any]:
+    """One verdict as a JSON-able object."""
+    evaluation, problem = one.evaluation, one.asked.problem
+    return {
+        "operator": problem.spec.ref.name,
+        "workload": problem.workload.uuid if problem.workload else None,
+        "chip": chip,
+        "language": one.asked.kernel.language,
+        "operator_hash": problem.spec.ref.source_hash,
+        "kernel_hash": one.asked.source_hash,
         "status": evaluation.status.value,
         "trust": evaluation.trust.value,
         "evidence": {entry.name: entry.value for entry in evaluation.evidence},
@@ -138,8 +233,5 @@ def plain(spec: OperatorSpec, chip: str, evaluation: Evaluation) -> dict[str, An
         "diagnosis": {"bound": evaluation.diagnosis.bound.value, "summary": evaluation.diagnosis.summary},
         "sandbox": evaluation.sandbox,
         "environment": {entry.name: entry.value for entry in evaluation.environment},
+        "ledger_hash": evaluation.ledger_hash or None,
     }
-
-
-ATTEMPTS_MAX = 3
-"""Measurements when the machine is noisy; the search uses the same number."""

@@ -54,6 +54,7 @@ METHODS = {
     "protos.evaluator.v1.EvaluatorService": {
         "Evaluate": _stream(Role.SUBMIT, repeatable=False),  # would measure twice
         "Describe": _READ,
+        "GetLedger": _READ,
     },
     "protos.knowledge.v1.KnowledgeService": {
         "Retrieve": _READ,

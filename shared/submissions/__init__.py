@@ -5,7 +5,7 @@
 ``operator_text``              the two as one KernelBench-style module, which the evaluator admits like any other
 ``solution``                   their kernels: files, an entry point, and how it is called
 ``bare``                       a module of functions without any form, as Triton kernels are usually written
-``module_text``                either as one module that defines ``ModelNew``
+``module_text`` ``kernel``     either as one module that defines ``ModelNew``
 ``trace`` ``aggregate``        a verdict as their record, and several of them as one number
 =============================  ====================================================================================
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shared.dtypes import DType
 from shared.submissions import expressions
 from shared.submissions.definition import Definition, Tensor
+from shared.submissions.functions import signature
 from shared.submissions.workload import Workload
 
 
@@ -33,7 +35,7 @@ class State:
 class Interface:
     """``arguments`` are those of ``forward``, ``tensors`` those of them that are tensors, ``state`` comes after them.
 
-    ``container`` is what the results come in: ``tensor`` (the one itself), ``tuple`` or ``list``.
+    ``container`` is what the results come in: ``tensor`` (the one itself), ``tuple`` or ``list``; empty: not known.
     """
 
     arguments: tuple[str, ...]
@@ -82,3 +84,21 @@ def _bindings(definition: Definition) -> Mapping[str, str]:
             if not axis.isdecimal():
                 known.setdefault(axis, f"{tensor.name}.shape[{position}]")
     return known
+
+
+def of_module(source: str) -> Interface | None:
+    """The interface of a KernelBench module as far as its text tells it, or None where it does not.
+
+    It does when ``Model`` has no constructor, and so no parameters. What results come in is then not known: they are
+    handed on as the kernel gives them.
+    """
+    classes = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == "Model"]
+    methods = {node.name: node for node in classes[-1].body if isinstance(node, ast.FunctionDef)}
+    bases = [ast.unparse(base) for base in classes[-1].bases]
+    if "__init__" in methods or "forward" not in methods or bases not in (["torch.nn.Module"], ["nn.Module"]):
+        return None
+    takes = signature(methods["forward"])
+    if takes.any_number or takes.required != len(takes.names):
+        return None
+    names = takes.names[1:]
+    return Interface(arguments=names, tensors=names, outputs=(), container="")

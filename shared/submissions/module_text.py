@@ -143,6 +143,8 @@ def _model(interface: Interface, name: str, given: Sequence[str], about: str, *,
         lines = [_allocation(output, as_, device) for output, as_ in zip(interface.outputs, outputs, strict=True)]
         results = outputs[0] if interface.container == "tensor" else f"{interface.container}([{', '.join(outputs)}])"
         lines += [call.format("".join(f", {each}" for each in outputs)), f"return {results}"]
+    elif not interface.container:
+        lines = [f"return {call.format('')}"]
     else:
         table = [(output.name, output.dtype.value) for output in interface.outputs]
         alone = interface.container == "tensor"

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class EvaluatorServiceStub(object):
-    """Role submit for Evaluate, read for Describe.
+    """Role submit for Evaluate, read for the others.
     """
 
     def __init__(self, channel):
@@ -45,15 +45,20 @@ class EvaluatorServiceStub(object):
                 request_serializer=protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.DescribeRequest.SerializeToString,
                 response_deserializer=protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.DescribeResponse.FromString,
                 _registered_method=True)
+        self.GetLedger = channel.unary_unary(
+                '/protos.evaluator.v1.EvaluatorService/GetLedger',
+                request_serializer=protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.GetLedgerRequest.SerializeToString,
+                response_deserializer=protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.GetLedgerResponse.FromString,
+                _registered_method=True)
 
 
 class EvaluatorServiceServicer(object):
-    """Role submit for Evaluate, read for Describe.
+    """Role submit for Evaluate, read for the others.
     """
 
     def Evaluate(self, request, context):
-        """Proves and times one kernel on this worker's device; streams the stage it is in, then the verdict.
-        Cancelling the stream cancels the evaluation.
+        """Proves and times one kernel on this worker's device; streams what it understood, each stage as it begins and how it
+        ended, and then the verdict. Cancelling the stream cancels the evaluation.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -61,6 +66,13 @@ class EvaluatorServiceServicer(object):
 
     def Describe(self, request, context):
         """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetLedger(self, request, context):
+        """The ledger of an evaluation, by the hash in its verdict.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -78,6 +90,11 @@ def add_EvaluatorServiceServicer_to_server(servicer, server):
                     request_deserializer=protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.DescribeRequest.FromString,
                     response_serializer=protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.DescribeResponse.SerializeToString,
             ),
+            'GetLedger': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetLedger,
+                    request_deserializer=protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.GetLedgerRequest.FromString,
+                    response_serializer=protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.GetLedgerResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'protos.evaluator.v1.EvaluatorService', rpc_method_handlers)
@@ -87,7 +104,7 @@ def add_EvaluatorServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class EvaluatorService(object):
-    """Role submit for Evaluate, read for Describe.
+    """Role submit for Evaluate, read for the others.
     """
 
     @staticmethod
@@ -134,6 +151,33 @@ class EvaluatorService(object):
             '/protos.evaluator.v1.EvaluatorService/Describe',
             protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.DescribeRequest.SerializeToString,
             protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.DescribeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetLedger(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/protos.evaluator.v1.EvaluatorService/GetLedger',
+            protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.GetLedgerRequest.SerializeToString,
+            protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.GetLedgerResponse.FromString,
             options,
             channel_credentials,
             insecure,

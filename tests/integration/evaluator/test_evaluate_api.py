@@ -52,8 +52,17 @@ async def worker(**environment: str):
 
 async def told(call) -> tuple[list[str], evaluation_pb2.Evaluation]:
     updates = [update async for update in call]
-    assert [update.WhichOneof("update") for update in updates] == ["stage"] * (len(updates) - 1) + ["evaluation"]
-    return [update.stage for update in updates[:-1]], updates[-1].evaluation
+    kinds = [update.WhichOneof("update") for update in updates]
+    assert (kinds[0], kinds[-1]) == ("understood", "evaluation")
+    assert set(kinds[1:-1]) <= {"stage", "result"}
+    return [update.stage for update in updates if update.WhichOneof("update") == "stage"], updates[-1].evaluation
+
+
+async def stage(call) -> str:
+    """The next stage that begins."""
+    while (update := await call.read()).WhichOneof("update") != "stage":
+        pass
+    return update.stage
 
 
 @on_loop
@@ -100,12 +109,12 @@ def test_what_cannot_be_evaluated_is_refused_in_one_line(request_, line):
 async def test_cancelling_the_stream_ends_the_evaluation_and_frees_its_place():
     async with worker(EVALUATOR_SLOTS="1") as (stub, on_demand, ports):
         call = stub.Evaluate(asking(kernel_source=STALLS))
-        assert [(await call.read()).stage for _ in range(2)] == ["queued", "admission"]
+        assert [await stage(call) for _ in range(2)] == ["queued", "admission"]
         waiting = stub.Evaluate(asking())
-        assert (await waiting.read()).stage == "queued"
+        assert await stage(waiting) == "queued"
         assert on_demand.busy == 1
         call.cancel()
-        await told(waiting)
+        assert [update async for update in waiting][-1].WhichOneof("update") == "evaluation"
         assert on_demand.busy == 0
         assert len([key async for key, _ in ports.store.documents.scan(COLLECTION)]) == 1
 
@@ -123,8 +132,8 @@ async def test_an_evaluation_that_outlasts_its_deadline_is_ended_and_nobodys_fau
 async def test_a_worker_describes_itself_and_takes_nothing_once_it_drains():
     async with worker() as (stub, on_demand, _):
         call = stub.Evaluate(asking(kernel_source=STALLS))
-        while (await call.read()).stage != "admission":
-            await asyncio.sleep(0)
+        while await stage(call) != "admission":
+            pass
         described = await stub.Describe(pb.DescribeRequest())
         assert (described.worker_id, described.chip) == (on_demand.worker.id, "simulated")
         assert list(described.languages) == ["cpp"]
@@ -157,7 +166,7 @@ async def test_cancelling_the_stream_kills_the_kernel_that_runs_on_the_machine()
         built = service.build(ports, evaluator.settings, evaluator=evaluator)
         async with called([replace(built, close=None)], ports) as channel:
             call = rpc.EvaluatorServiceStub(channel).Evaluate(asked)
-            while (await call.read()).stage != "correctness":
+            while await stage(call) != "correctness":
                 pass
             while not any(busy(child) for child in ours.children(recursive=True) if is_runner(child)):
                 await asyncio.sleep(0.05)

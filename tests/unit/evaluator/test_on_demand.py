@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from evaluator_svc.observer import Counts, Happening
-from evaluator_svc.on_demand import Asked, OnDemand
+from evaluator_svc.on_demand import OnDemand
 from evaluator_svc.pool import Worker
+from evaluator_svc.requested import Asked
 from evaluator_svc.settings import Settings
 from tests.aio import on_loop
 from tests.unit.evaluator.pooling import CHIP, QUICK, Puppet, pool
