@@ -1,4 +1,4 @@
-"""A worker's announcements of what it can take: when it starts, every so often, when it drains, when it is gone."""
+"""A worker's announcements of what it can take: when it starts, every so often, when that changes, when it is gone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import secrets
 import socket
 
+from evaluator_svc.quarantine import Quarantine, Standing
 from shared import envelopes, wire
 from shared.bus import Bus
 from shared.clock import Clock
@@ -29,20 +30,27 @@ def worker_id() -> str:
 class Announcer:
     """Announces one worker. What cannot be said now is said next time."""
 
-    def __init__(self, *, bus: Bus, clock: Clock, worker: str, chip: str, slots: int, every_s: float) -> None:
-        self._bus, self._clock = bus, clock
+    def __init__(
+        self, *, bus: Bus, clock: Clock, worker: str, chip: str, slots: int, every_s: float, quarantine: Quarantine
+    ) -> None:
+        self._bus, self._clock, self._quarantine = bus, clock, quarantine
         self._worker, self._chip, self._slots, self._every_s = worker, chip, slots, every_s
         self._said = 0
 
     async def run(self, stop: asyncio.Event) -> None:
-        """READY now and every so often; DRAINING once told to stop."""
-        while not stop.is_set():
-            await self._say(WorkerState.READY)
-            try:
-                async with asyncio.timeout(self._every_s):
-                    await stop.wait()
-            except TimeoutError:
-                continue
+        """READY, or QUARANTINED and why, now, every so often and whenever it changes; DRAINING once told to stop."""
+        stopping = asyncio.create_task(stop.wait())
+        try:
+            while not stop.is_set():
+                self._quarantine.changed.clear()
+                if self._quarantine.standing is not Standing.UNTRIED:
+                    reason = self._quarantine.reason
+                    await self._say(WorkerState.QUARANTINED if reason else WorkerState.READY, reason)
+                changing = asyncio.create_task(self._quarantine.changed.wait())
+                await asyncio.wait({stopping, changing}, timeout=self._every_s, return_when=asyncio.FIRST_COMPLETED)
+                changing.cancel()
+        finally:
+            stopping.cancel()
         await self._part(WorkerState.DRAINING)
 
     async def gone(self) -> None:
@@ -56,10 +64,15 @@ class Announcer:
         except TimeoutError:
             log.warning("%s was not announced: the bus does not answer", state.value)
 
-    async def _say(self, state: WorkerState) -> None:
+    async def _say(self, state: WorkerState, reason: str = "") -> None:
         self._said += 1
         fact = CapacityAnnounced(
-            worker_id=self._worker, chip=self._chip, slots=self._slots, state=state, at_ns=self._clock.now_ns()
+            worker_id=self._worker,
+            chip=self._chip,
+            slots=self._slots,
+            state=state,
+            at_ns=self._clock.now_ns(),
+            reason=reason,
         )
         source = f"/evaluator/{self._chip}/{self._worker}"
         letter = envelopes.envelope(fact, cause_id=self._worker, source=source, clock=self._clock, n=self._said)

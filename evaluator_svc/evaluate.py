@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 
 from evaluator_svc.baselines import Baselines
+from evaluator_svc.canary import Canary, Finding
 from evaluator_svc.cases import Suite
 from evaluator_svc.claims import Claim
 from evaluator_svc.correctness import SETS, Checked, check, check_shape
@@ -24,7 +25,7 @@ from evaluator_svc.roofline import UNKNOWN, roofline
 from evaluator_svc.runner.process import Runner, RunnerLimits
 from evaluator_svc.settings import HARNESS_VERSION, Settings
 from evaluator_svc.stages import Stopwatch
-from evaluator_svc.target import target_of
+from evaluator_svc.target import Kind, target_of
 from evaluator_svc.tensors import TensorSpec
 from evaluator_svc.toolchains import BuildFailed, Built, Toolchain
 from evaluator_svc.trusted_child import OracleLost
@@ -67,6 +68,9 @@ class Evaluator:
             lease_s=settings.limits.lease_s,
             wait_s=settings.limits.device_wait_s,
         )
+        self._canary = Canary(toolchain, self._device, self._poison, settings)
+        self._threads = 1
+        """Of the latest evaluation: probes time as many."""
         self._measurer = Measurer(self._device, self._poison, settings)
         self._cpus = tuple(sorted(os.sched_getaffinity(0)))
 
@@ -84,6 +88,14 @@ class Evaluator:
                 await bench.suite()
         except OracleLost as lost:
             raise OperatorError(f"cannot be run: {lost}", where=operator.name) from lost
+
+    async def probe(self, *, thorough: bool) -> Finding:
+        """Whether this worker still tells right from wrong: see ``canary``. ``thorough`` has the device alone."""
+        cpus = self._cpus[-self._threads :]
+        found = await self._canary.judge(cpus, cheats=self.settings.canary.cheats if thorough else 1)
+        if not found.healthy or not thorough or self._target.kind is not Kind.CPU:
+            return found
+        return found + await self._canary.clock(cpus)
 
     async def evaluate(self, request: EvaluationRequested, watch: Stopwatch | None = None) -> Evaluation:
         """The verdict on the request's kernel. Failures of ours are INFRASTRUCTURE; nothing about a kernel raises.
@@ -228,6 +240,7 @@ class Evaluator:
         """
         if threads > len(self._cpus):
             raise Fatal(f"{threads} threads asked for, this worker has {len(self._cpus)} cores")
+        self._threads = threads
         source = await self._text(operator.source_hash)
         return operator, source, threads, self._cpus[-threads:]
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from evaluator_svc import nvidia
+from evaluator_svc.canary import Finding
 from evaluator_svc.evaluate import Evaluator
 from evaluator_svc.settings import Settings
 from evaluator_svc.simulated import TOOLCHAIN, SimulatedEvaluator
@@ -45,6 +46,10 @@ class Evaluates(Protocol):
 
     async def evaluate(self, request: EvaluationRequested, watch: Stopwatch | None = None) -> Evaluation:
         """Raises ``Unavailable`` while the store or the cache is gone; nothing about a kernel raises."""
+        ...
+
+    async def probe(self, *, thorough: bool) -> Finding:
+        """Try itself on kernels whose verdicts are known; ``thorough`` times some, too. Nothing raises."""
         ...
 
     def environment(self) -> tuple[Entry, ...]:

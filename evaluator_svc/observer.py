@@ -32,6 +32,12 @@ class Happening(StrEnum):
     """Ended at the deadline."""
     STUCK = "stuck"
     """Could not be ended."""
+    PROBED = "probed"
+    """The worker tried itself."""
+    UNSOUND = "unsound"
+    """It missed a known cheat, refused a right kernel, or failed too often: it takes no work for a while."""
+    WITHDRAWN = "withdrawn"
+    """A verdict was not given, because its worker was found unsound meanwhile."""
 
 
 class Observer(Protocol):

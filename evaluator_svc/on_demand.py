@@ -18,6 +18,7 @@ from evaluator_svc.evaluators import Evaluates
 from evaluator_svc.memo import Memo
 from evaluator_svc.observer import Happening
 from evaluator_svc.pool import Worker
+from evaluator_svc.quarantine import Standing
 from evaluator_svc.requested import Asked, Requested, understand
 from evaluator_svc.telling import ADMISSION, QUEUED, Ended, Told
 from shared import chips, ids
@@ -78,6 +79,9 @@ class OnDemand:
         """
         if self.worker.draining:
             raise Unavailable("this worker is draining")
+        quarantine = self.worker.quarantine
+        if quarantine.standing in (Standing.QUARANTINED, Standing.OUT):
+            raise Unavailable(f"this worker is not fit to judge: {quarantine.reason}")
         sheet = chips.load(self.worker.chip)
         check(asked, sheet)
         requested = understand(asked, sheet, _isa_flags(sheet))

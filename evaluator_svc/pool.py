@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from evaluator_svc.canary import Finding
 from evaluator_svc.capacity import Announcer, worker_id
 from evaluator_svc.evaluators import Evaluates
 from evaluator_svc.exported import Exported, Samples
 from evaluator_svc.intake import Intake
-from evaluator_svc.observer import Observer
+from evaluator_svc.observer import Happening, Observer
+from evaluator_svc.quarantine import Quarantine, Standing
 from evaluator_svc.slot import Slot, Stuck
+from shared.clock import SECOND_NS
 from shared.ports import Ports
 
 
@@ -29,6 +32,8 @@ class Worker:
         self.id, self.chip, self.slots = worker_id(), settings.chip, settings.pool.slots
         self.observer = observer or Exported(self.chip)
         self.draining = False
+        self.quarantine = Quarantine(settings.canary)
+        self._evaluator, self._clock = evaluator, ports.clock
         self.when_stuck = when_stuck
         self._intake = Intake(
             bus=ports.bus,
@@ -46,6 +51,7 @@ class Worker:
                 worker=self.id,
                 limits=settings.pool,
                 observer=self.observer,
+                quarantine=self.quarantine,
             )
             for _ in range(self.slots)
         ]
@@ -57,6 +63,7 @@ class Worker:
             chip=self.chip,
             slots=self.slots,
             every_s=settings.pool.announce_s,
+            quarantine=self.quarantine,
         )
 
     @property
@@ -78,6 +85,7 @@ class Worker:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._note_draining(stop))
                 group.create_task(self._announcer.run(stop))
+                group.create_task(self._stay_sound(stop))
                 group.create_task(self._samples.run(stop))
                 group.create_task(self._intake.run(stop))
                 for slot in self._slots:
@@ -90,7 +98,42 @@ class Worker:
 
     def _taking(self) -> int:
         """Slots that take new work."""
-        return 0 if self.draining else self.slots
+        return 0 if self.draining or not self.quarantine.working else self.slots
+
+    async def _stay_sound(self, stop: asyncio.Event) -> None:
+        """Try the worker at the start, between jobs, and after a back-off when it was found unsound."""
+        quarantine, thorough = self.quarantine, False
+        stopping = asyncio.create_task(stop.wait())
+        try:
+            while not stop.is_set() and quarantine.standing is not Standing.OUT:
+                if quarantine.due(self._now_s()):
+                    probing = asyncio.create_task(self._evaluator.probe(thorough=thorough))
+                    await asyncio.wait({stopping, probing}, return_when=asyncio.FIRST_COMPLETED)
+                    if not probing.done():
+                        probing.cancel()
+                        await asyncio.wait({probing})
+                        return
+                    self._note(probing.result(), thorough=thorough)
+                    thorough = quarantine.working  # a worker that is out of work is let in by a quick probe
+                quarantine.wake.clear()
+                waking = asyncio.create_task(quarantine.wake.wait())
+                await asyncio.wait(
+                    {stopping, waking},
+                    timeout=quarantine.wait_s(self._now_s()),
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                waking.cancel()
+        finally:
+            stopping.cancel()
+
+    def _note(self, found: Finding, *, thorough: bool) -> None:
+        self.quarantine.probed(found, self._now_s(), thorough=thorough)
+        self.observer.happened(Happening.PROBED)
+        if not found.healthy:
+            self.observer.happened(Happening.UNSOUND)
+
+    def _now_s(self) -> float:
+        return self._clock.monotonic_ns() / SECOND_NS
 
     async def _note_draining(self, stop: asyncio.Event) -> None:
         await stop.wait()

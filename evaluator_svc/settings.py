@@ -193,11 +193,42 @@ class ContentionLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryLimits:
+    """``CANARY_*``: when a worker tries itself, and what follows from a fault. Times in seconds.
+
+    Raises:
+        ValueError: a limit that is not positive.
+    """
+
+    every_evaluations: int = 200
+    every_s: float = 900.0
+    """Between two probes, whichever of the two comes first."""
+    clock_after_s: float = 20.0
+    """From a quick probe, as at the start, to the first that times something, too."""
+    cheats: int = 2
+    """Known cheats in one probe, by lot; one in a quick probe."""
+    failures_in_a_row: int = 5
+    """INFRASTRUCTURE verdicts that make a worker try itself at once."""
+    back_off_s: float = 30.0
+    """After the first bad probe; doubled after each further one,"""
+    back_off_most_s: float = 1800.0
+    """up to this."""
+    probes_max: int = 5
+    """Bad probes in a row after which the worker stays out."""
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected more than 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     limits: Limits = field(default_factory=Limits)
     timing: TimingSettings = field(default_factory=TimingSettings)
     contention: ContentionLimits = field(default_factory=ContentionLimits)
     pool: PoolLimits = field(default_factory=PoolLimits)
+    canary: CanaryLimits = field(default_factory=CanaryLimits)
     simulated: SimulatedLimits = field(default_factory=SimulatedLimits)
     chip: str = "cpu-x86_64"
     cache: Path = field(default_factory=lambda: Path(platformdirs.user_cache_dir("kernelevolve")))
@@ -215,6 +246,7 @@ def from_env(environment: Mapping[str, str]) -> Settings:
         timing=settings.from_env(TimingSettings, environment, "TIMING_"),
         contention=settings.from_env(ContentionLimits, environment, "CONTENTION_"),
         pool=settings.from_env(PoolLimits, environment, "EVALUATOR_"),
+        canary=settings.from_env(CanaryLimits, environment, "CANARY_"),
         simulated=settings.from_env(SimulatedLimits, environment, "SIMULATED_"),
         chip=environment.get("EVALUATOR_CHIP", "") or "cpu-x86_64",
     )

@@ -15,6 +15,7 @@ import os
 import signal
 from statistics import NormalDist
 
+from evaluator_svc.canary import Finding
 from evaluator_svc.settings import HARNESS_VERSION, Settings
 from evaluator_svc.stages import Stopwatch
 from shared.events import (
@@ -57,6 +58,10 @@ class SimulatedEvaluator:
     def environment(self) -> tuple[Entry, ...]:
         """What it is, and by which rules."""
         return (WARNING, Entry(name="harness", value=HARNESS_VERSION))
+
+    async def probe(self, *, thorough: bool) -> Finding:  # noqa: ARG002 - the port's
+        """It measures nothing, so there is nothing that could be wrong."""
+        return Finding()
 
     async def close(self) -> None:
         """Nothing is open."""

@@ -16,11 +16,13 @@ from evaluator_svc.evaluators import Evaluates
 from evaluator_svc.memo import Memo
 from evaluator_svc.observer import Happening, Observer
 from evaluator_svc.pausing import pause
+from evaluator_svc.quarantine import Quarantine
 from evaluator_svc.settings import PoolLimits
 from evaluator_svc.stages import Stopwatch
 from shared import endings, envelopes, logs, tracing, wire
 from shared.bus import Record
 from shared.cache import Claim
+from shared.clock import SECOND_NS
 from shared.errors import Fatal, Poison, Retryable, Unavailable
 from shared.events import Entry, Envelope, Evaluation, EvaluationCompleted, EvaluationRequested, Status
 from shared.patience import patiently
@@ -40,12 +42,21 @@ class Slot:
     """See the module."""
 
     def __init__(
-        self, *, ports: Ports, evaluator: Evaluates, chip: str, worker: str, limits: PoolLimits, observer: Observer
+        self,
+        *,
+        ports: Ports,
+        evaluator: Evaluates,
+        chip: str,
+        worker: str,
+        limits: PoolLimits,
+        observer: Observer,
+        quarantine: Quarantine,
     ) -> None:
         self._bus, self._queues, self._clock = ports.bus, ports.cache.queues, ports.clock
         self._cache = ports.cache.cache
         self._evaluator, self._memo = evaluator, Memo(ports.store.documents)
         self._chip, self._worker, self._limits, self._observer = chip, worker, limits, observer
+        self._quarantine = quarantine
         self.busy = False
         """Judging; what is being published does not count."""
 
@@ -61,19 +72,28 @@ class Slot:
         """
         before: asyncio.Task[None] | None = None
         async with asyncio.TaskGroup() as group:
-            while not stop.is_set():
+            while await self._may_work(stop):
                 claim = await self._claim(stop)
                 if claim is None:
                     continue
-                if stop.is_set():
+                if stop.is_set() or not self._quarantine.working:
                     await self._give_back(claim)
-                    return
+                    continue
                 judged = asyncio.Event()
                 working = group.create_task(self._work(claim, stop, judged))
                 await judged.wait()
                 if before is not None:
                     await asyncio.wait({before})
                 before = working
+
+    async def _may_work(self, stop: asyncio.Event) -> bool:
+        """Waits while the worker is not trusted, its own first test included; False once ``stop`` is set."""
+        if not self._quarantine.working and not stop.is_set():
+            waits = {asyncio.create_task(stop.wait()), asyncio.create_task(self._quarantine.admitted.wait())}
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for task in waits:
+                task.cancel()
+        return not stop.is_set()
 
     async def _claim(self, stop: asyncio.Event) -> Claim | None:
         """Never cancelled: a claim whose answer nobody hears would be lost work until it expires."""
@@ -106,11 +126,16 @@ class Slot:
             self._drop(claim)
         elif answering.cancelled():
             await self._give_back(claim)
+        elif answering.result() is None:
+            self._observer.happened(Happening.WITHDRAWN)
+            await self._give_back(claim)
         else:
-            await self._finish(claim, answering.result())
+            await self._finish(claim, answering.result() or 0)
 
-    async def _answer(self, claim: Claim, judged: asyncio.Event) -> int:
-        """Judge and publish. Returns for how many ns it kept the slot busy."""
+    async def _answer(self, claim: Claim, judged: asyncio.Event) -> int | None:
+        """Judge and publish. Returns for how many ns it kept the slot busy; None when the worker was found unsound
+        meanwhile, so that its verdict counts for nothing.
+        """
         begin_ns = self._clock.monotonic_ns()
         envelope = self._read(claim)
         if envelope is None:
@@ -128,6 +153,8 @@ class Slot:
                 self.busy = False
             busy_ns = self._clock.monotonic_ns() - begin_ns
             judged.set()
+            if not self._quarantine.working:
+                return None
             if not await self._renew(claim):
                 self._drop(claim)
                 return busy_ns
@@ -164,7 +191,9 @@ class Slot:
                 deliveries=claim.deliveries - 1,
                 lost_by=", ".join(claim.lost_by),
             )
-        return await patiently(partial(self._evaluate, request), f"evaluate {request.evaluation_id}")
+        made = await patiently(partial(self._evaluate, request), f"evaluate {request.evaluation_id}")
+        self._quarantine.answered(request, made, self._clock.monotonic_ns() / SECOND_NS)
+        return made
 
     async def _evaluate(self, request: EvaluationRequested) -> Evaluation:
         """One try, ended at the deadline.

@@ -11,6 +11,8 @@ class WorkerState(StrEnum):
     DRAINING = "DRAINING"
     """Finishes what it has and takes nothing new."""
     GONE = "GONE"
+    QUARANTINED = "QUARANTINED"
+    """Found itself unsound: takes nothing new until it has passed its own test."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,3 +28,5 @@ class CapacityAnnounced:
     """Evaluations it makes at the same time."""
     state: WorkerState
     at_ns: int = 0
+    reason: str = ""
+    """Why it takes nothing; empty when it does."""

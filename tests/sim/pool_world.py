@@ -15,9 +15,11 @@ from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, Self
 
+from evaluator_svc.canary import Finding
 from evaluator_svc.intake import Intake
 from evaluator_svc.observer import Counts
-from evaluator_svc.settings import PoolLimits
+from evaluator_svc.quarantine import Quarantine
+from evaluator_svc.settings import CanaryLimits, PoolLimits
 from evaluator_svc.settings import Settings as EvaluatorSettings
 from evaluator_svc.slot import Slot
 from search_svc import replica
@@ -171,12 +173,13 @@ class PoolWorld:
     async def _worker(self, process: Process) -> None:
         ports, stop, counts = self._ports(process), asyncio.Event(), Counts()
         self.workers[process.name.partition(".")[0]] = (process, stop)
-        common = {"chip": CHIP, "limits": POOL, "observer": counts}
+        common: dict[str, Any] = {"chip": CHIP, "limits": POOL, "observer": counts}
         intake = self.parts.intake(bus=ports.bus, queues=ports.cache.queues, clock=self.clock, **common)
         evaluator = _Evaluator(self, process)
-        slots = [
-            self.parts.slot(ports=ports, evaluator=evaluator, worker=process.name, **common) for _ in range(POOL.slots)
-        ]
+        quarantine = Quarantine(CanaryLimits(failures_in_a_row=10**9))
+        quarantine.probed(Finding(), 0.0, thorough=True)
+        common |= {"evaluator": evaluator, "worker": process.name, "quarantine": quarantine}
+        slots = [self.parts.slot(ports=ports, **common) for _ in range(POOL.slots)]
         try:
             async with asyncio.TaskGroup() as group:
                 for part in (intake, *slots):

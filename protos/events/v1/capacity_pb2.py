@@ -24,15 +24,15 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fprotos/events/v1/capacity.proto\x12\x10protos.events.v1\"\x80\x01\n\x11\x43\x61pacityAnnounced\x12\x11\n\tworker_id\x18\x01 \x01(\t\x12\x0c\n\x04\x63hip\x18\x02 \x01(\t\x12\r\n\x05slots\x18\x03 \x01(\x03\x12,\n\x05state\x18\x04 \x01(\x0e\x32\x1d.protos.events.v1.WorkerState\x12\r\n\x05\x61t_ns\x18\x05 \x01(\x03*u\n\x0bWorkerState\x12\x1c\n\x18WORKER_STATE_UNSPECIFIED\x10\x00\x12\x16\n\x12WORKER_STATE_READY\x10\x01\x12\x19\n\x15WORKER_STATE_DRAINING\x10\x02\x12\x15\n\x11WORKER_STATE_GONE\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fprotos/events/v1/capacity.proto\x12\x10protos.events.v1\"\x90\x01\n\x11\x43\x61pacityAnnounced\x12\x11\n\tworker_id\x18\x01 \x01(\t\x12\x0c\n\x04\x63hip\x18\x02 \x01(\t\x12\r\n\x05slots\x18\x03 \x01(\x03\x12,\n\x05state\x18\x04 \x01(\x0e\x32\x1d.protos.events.v1.WorkerState\x12\r\n\x05\x61t_ns\x18\x05 \x01(\x03\x12\x0e\n\x06reason\x18\x06 \x01(\t*\x93\x01\n\x0bWorkerState\x12\x1c\n\x18WORKER_STATE_UNSPECIFIED\x10\x00\x12\x16\n\x12WORKER_STATE_READY\x10\x01\x12\x19\n\x15WORKER_STATE_DRAINING\x10\x02\x12\x15\n\x11WORKER_STATE_GONE\x10\x03\x12\x1c\n\x18WORKER_STATE_QUARANTINED\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.events.v1.capacity_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_WORKERSTATE']._serialized_start=184
-  _globals['_WORKERSTATE']._serialized_end=301
+  _globals['_WORKERSTATE']._serialized_start=201
+  _globals['_WORKERSTATE']._serialized_end=348
   _globals['_CAPACITYANNOUNCED']._serialized_start=54
-  _globals['_CAPACITYANNOUNCED']._serialized_end=182
+  _globals['_CAPACITYANNOUNCED']._serialized_end=198
 # @@protoc_insertion_point(module_scope)

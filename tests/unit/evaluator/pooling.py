@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from evaluator_svc.canary import Finding
 from evaluator_svc.evaluators import Evaluates
 from evaluator_svc.observer import Counts, Happening
 from evaluator_svc.pool import Worker
-from evaluator_svc.settings import PoolLimits, Settings
+from evaluator_svc.settings import CanaryLimits, PoolLimits, Settings
 from evaluator_svc.stages import Stopwatch
 from shared import envelopes, topics, wire
 from shared.clock import ManualClock, SystemClock
@@ -60,9 +61,16 @@ class Puppet:
     def __init__(self, settings: Settings, act: Callable[[str], Awaitable[Any]] | None = None) -> None:
         self.settings, self._act = settings, act
         self.begun: list[str] = []
+        self.probes: list[bool] = []
+        self.findings: list[Finding] = []
+        """Of the next probes; after them, all is well."""
 
     async def admit(self, operator: OperatorRef, threads: int) -> None:
         """Anything."""
+
+    async def probe(self, *, thorough: bool) -> Finding:
+        self.probes.append(thorough)
+        return self.findings.pop(0) if self.findings else Finding()
 
     async def close(self) -> None:
         """Nothing."""
@@ -93,11 +101,14 @@ class Pool:
         ports: Ports | None = None,
         evaluator: Evaluates | None = None,
         when_stuck: Callable[[], None] = lambda: None,
+        canary: CanaryLimits | None = None,
+        findings: Sequence[Finding] = (),
         **limits: Any,
     ) -> AsyncIterator[RunningWorker]:
         """A worker for the length of the block, which drains it."""
-        settings = Settings(chip=CHIP, pool=replace(QUICK, **limits))
+        settings = Settings(chip=CHIP, pool=replace(QUICK, **limits), canary=canary or CanaryLimits())
         puppet = Puppet(settings, act)
+        puppet.findings.extend(findings)
         worker = Worker(ports or self.ports, evaluator or puppet, observer=Counts(), when_stuck=when_stuck)
         stop = asyncio.Event()
         task = asyncio.create_task(worker.run(stop))

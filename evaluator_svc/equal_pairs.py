@@ -1,0 +1,63 @@
+"""Two processes of one kernel, timed against each other in mirrored rounds: what a worker takes for a difference."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from evaluator_svc.cases import Case
+from evaluator_svc.runner.ending import RunFailure
+from evaluator_svc.runner.process import Runner
+from evaluator_svc.settings import Settings
+from evaluator_svc.statistics import FEWEST_ROUNDS, Interval, log_ratios, sequence
+
+CALLS_MAX = 4096
+WARM_UP = (1, 1, 8)
+"""Calls of the blocks before those that count; the last one sizes them."""
+
+
+class PairFailed(Exception):
+    """A kernel that is right did not run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equal:
+    """``interval``: of the one's time over the other's. ``fastest_ns``: the shortest block, per call."""
+
+    interval: Interval
+    fastest_ns: float
+
+
+async def measure(open_one: Callable[[], Runner], case: Case, settings: Settings) -> Equal:
+    """Time two runners that ``open_one`` makes. The caller has the device to itself.
+
+    Raises:
+        PairFailed: says how one of them ended.
+    """
+    draw = random.Random(secrets.randbits(64))  # noqa: S311 - order only
+    blocks: tuple[list[float], list[float]] = ([], [])
+    async with open_one() as first, open_one() as second:
+        runners, warm_ns = (first, second), 1.0
+        for runner in runners:
+            for index, data in enumerate(case.inputs):
+                runner.write_input(0, index, data)
+            for calls in WARM_UP:
+                warm_ns = await _block(runner, calls, settings)
+        calls = max(1, min(CALLS_MAX, round(settings.timing.block_ns / max(warm_ns, 1.0))))
+        for _ in range(FEWEST_ROUNDS):
+            begin = draw.randrange(2)
+            for which in (begin, 1 - begin, 1 - begin, begin):
+                blocks[which].append(await _block(runners[which], calls, settings))
+    return Equal(interval=sequence(log_ratios(*blocks)), fastest_ns=min(*blocks[0], *blocks[1]))
+
+
+async def _block(runner: Runner, calls: int, settings: Settings) -> float:
+    """Time of one call in ns, by the controller's clock."""
+    ran = await runner.run(calls, 0, settings.limits.call_s)
+    if isinstance(ran, RunFailure):
+        raise PairFailed(ran.status.value)
+    if ran.return_code != 0:
+        raise PairFailed(f"return code {ran.return_code}")
+    return ran.elapsed_ns / calls
