@@ -96,6 +96,7 @@ class HostedRunner:
             "signature": signature.plain(),
             "device": profile.device,
             "interpreted": profile.interpreted,
+            "processes": profile.processes,
             "threads": threads,
             "sets": sets,
             "inputs": [[list(spec.shape), spec.dtype.value] for spec in inputs],

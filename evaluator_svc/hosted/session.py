@@ -7,6 +7,7 @@ and between an answer and the reading of its results no instruction of it runs.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -61,11 +62,11 @@ class Session:
         for index, data in enumerate(primer or ()):
             for set_ in range(self._buffers.sets):
                 self._buffers.write(set_, index, data)
-        fill = [Verb.FILL] if self._fills else []
-        for verb in (Verb.LOAD, *((*fill, Verb.PRIME) if primed else ()), Verb.SEAL):
-            failed = self._asked(verb, PRIMING_CALLS if verb is Verb.PRIME else 0, 0, self._limits.load_s)
-            if failed is not None:
-                return failed
+        limit = self._limits.load_s
+        failed = self._asked(Verb.LOAD, 0, 0, limit) or (self._prime() if primed else None)
+        failed = failed or self._asked(Verb.SEAL, 0, 0, limit)
+        if failed is not None:
+            return failed
         try:
             self.child.observed.freeze()
             if self.child.sealed() is False:
@@ -134,12 +135,25 @@ class Session:
         clock = wire.read_clock(page)
         return Ran(elapsed_ns=elapsed, runner_ns=answer.spent_ns, cpu_ns=spent, return_code=0, device_ns=clock)
 
+    def _prime(self) -> RunFailure | None:
+        """One call, and one more if there is time: what is compiled on first use may be compiled again on the next."""
+        limit = self._limits.load_s
+        failed = self._asked(Verb.FILL, 0, 0, limit) if self._fills else None
+        for _ in range(PRIMING_CALLS):
+            if failed is not None:
+                break
+            begin = time.monotonic()
+            failed = self._asked(Verb.PRIME, 1, 0, limit)
+            if time.monotonic() - begin > limit / 4:
+                break
+        return failed
+
     def _asked(self, verb: Verb, calls: int, first_set: int, timeout_s: float) -> RunFailure | None:
         """The failure that a command ended in; the process is ended then."""
         answer, _ = self.child.ask(verb, calls=calls, first_set=first_set, timeout_s=timeout_s)
         if isinstance(answer, RunFailure):
             return answer
-        failed = _thrown(self.child.report(), answer.kind)
+        failed = _thrown(self.child.report(), answer.kind, loading=verb is Verb.LOAD)
         return None if failed is None else self.child.end(failed)
 
     def _survivors(self) -> RunFailure | None:
@@ -194,12 +208,13 @@ class Session:
         return failed
 
 
-def _thrown(report: Report, kind: int) -> RunFailure | None:
+def _thrown(report: Report, kind: int, *, loading: bool = False) -> RunFailure | None:
     """What an answer's ``kind`` means for the candidate."""
     if kind == Kind.NONE:
         return None
     if kind == Kind.LOAD and not report.refused:
         return ending.not_loaded(report)
     if kind == Kind.REFUSED:
-        return failure(Status.RUNTIME_ERROR, Layer.SANDBOX, forbidden=report.text)
+        status = Status.LAUNCH_FAILED if loading else Status.RUNTIME_ERROR
+        return failure(status, Layer.SANDBOX, forbidden=report.text)
     return ending.thrown(report, kind)
