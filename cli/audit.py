@@ -15,6 +15,8 @@ from shared.submissions.kernel import NATIVE
 
 CLOCKS = ("controller", "runner", "cpu", "device", "profiler")
 """Of each call, as ``evaluator_svc/ledger.py`` tells them apart."""
+TITLE_WIDTH = 60
+"""Titles stay on one line."""
 NO_LEDGER = "this evaluation kept no ledger"
 
 
@@ -72,7 +74,7 @@ def tables(answered: Answered) -> Group:
 
 
 def _pairs(title: str, values: Mapping[str, Any]) -> Table:
-    table = Table(title=title, title_justify="left", box=None, show_header=False)
+    table = Table(title=title, title_justify="left", box=None, show_header=False, min_width=TITLE_WIDTH)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in values.items():

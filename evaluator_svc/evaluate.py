@@ -33,6 +33,7 @@ from evaluator_svc.workbench import Workbench, Workbenches
 from shared.errors import ChipError, Fatal, OperatorError, Retryable, Unavailable
 from shared.events import Entry, Evaluation, EvaluationRequested, OperatorRef, Purpose, Status, Trust
 from shared.ports import Ports
+from shared.submissions.kernel import ENTRIES
 
 SHAPE_GUARD = b"\0ke_shape_guard\0"
 """The symbol's name in the library's string table."""
@@ -122,8 +123,9 @@ class Evaluator:
         return replace(evaluation, ledger_hash=await self._ledger(request, evaluation, ledger))
 
     async def _stages(self, job: _Job) -> Evaluation:
-        if job.request.kernel.entry != ENTRY:
-            evidence = (_entry("reason", f"entry `{job.request.kernel.entry}`: the C ABI's is `{ENTRY}`"),)
+        kernel = job.request.kernel
+        if kernel.entry not in (ENTRY, ENTRIES.get(kernel.language, ENTRY)):
+            evidence = (_entry("reason", f"entry `{kernel.entry}`: the C ABI's is `{ENTRY}`"),)
             return Evaluation(status=Status.LAUNCH_FAILED, evidence=evidence)
         async with AsyncExitStack() as stack:
             async with AsyncExitStack() as sharing:
@@ -141,6 +143,7 @@ class Evaluator:
                     suite = await self._suite(job)
                     level, checked = await self._check(job, built, suite)
                     verdict = checked.verdict
+                    job.watch.note("cases", len(suite.cases))
                 if not verdict.passed:
                     return Evaluation(status=verdict.status, evidence=verdict.evidence, sandbox=level)
                 if not self._target.timed:

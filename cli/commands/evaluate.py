@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table
+from rich.text import Text
 
 from cli import audit, traces
 from cli.commands.explain import measurements
@@ -137,7 +138,7 @@ def _workload(problem: Problem) -> dict[str, Any]:
 def hardware(evaluation: Evaluation) -> str:
     """What the kernel ran on: the device that the verdict names, else this machine's processor."""
     named = {entry.name: entry.value for entry in evaluation.environment}
-    return named.get("gpu") or named.get("cpu") or processor().model or "unknown processor"
+    return named.get("gpu") or named.get("processor") or processor().model or "unknown processor"
 
 
 def _show(made: Sequence[Answered], kernel: Path, *, audited: bool) -> None:
@@ -150,29 +151,27 @@ def _show(made: Sequence[Answered], kernel: Path, *, audited: bool) -> None:
         console.print(summary(made))
 
 
-def summary(made: Sequence[Answered]) -> Table:
+def summary(made: Sequence[Answered]) -> Group:
     """A line per workload, and what they come to together."""
     table = Table(title="workloads", title_justify="left", box=None)
-    for column in ("workload", "sizes", "status", "trust", "median", "speedup", "95 % interval"):
-        table.add_column(column, overflow="fold")
+    for column in ("workload", "sizes", "status", "median", "speedup", "95 % interval"):
+        table.add_column(column, overflow="fold", no_wrap=column not in ("workload", "sizes"))
     for one in made:
         workload, evaluation = one.asked.problem.workload, one.evaluation
         assert workload is not None  # only definitions have several
         best = evaluation.speedup("best")
         times = [timing.median_ns for timing in evaluation.timings if timing.name == trace.CANDIDATE]
         table.add_row(
-            workload.uuid,
-            workload.label,
-            evaluation.status.value,
-            evaluation.trust.value,
+            Text(workload.uuid),
+            Text(workload.label),
+            f"{evaluation.status.value} {evaluation.trust.value}",
             f"{times[0] / NS_PER_US:.1f} µs" if times else "",
             ratio(best.ratio_ppm) if best else "",
             f"{ratio(best.low_ppm)} to {ratio(best.high_ppm)}" if best else "",
         )
     mean = _mean(made)
     shown = ratio(round(mean.speedup * PPM)) if mean.speedup is not None else f"none: {mean.reason}"
-    table.add_row("geometric mean", "", "", "", "", shown, "")
-    return table
+    return Group(table, Text(f"geometric mean of the speedups: {shown}"))
 
 
 def _mean(made: Sequence[Answered]) -> aggregate.Aggregate:
