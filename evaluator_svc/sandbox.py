@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import json
 import os
+import select
+import signal
 import struct
 import subprocess
 import threading
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -144,7 +146,8 @@ class Sandbox:
                 process, line = self._keep([*bwrap, *command], user, box, passed, output)
             finally:
                 os.close(tell)
-            return Boxed(process=process, inner_pid=_inner_pid(told), line=line, user=user)
+            inner = _inner_pid(told)
+            return Boxed(process=process, inner_pid=inner, line=line, user=user, watch=_pidfd(inner))
 
     def _files(self, box: Box) -> list[Path]:
         """What can be put into a box as a copy."""
@@ -197,6 +200,8 @@ class Boxed:
     line: int
     user: int
     """As whom bubblewrap started it; without namespaces, the runner program reports its user itself."""
+    watch: int = -1
+    """A descriptor of the first process of its namespaces."""
     _closing: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def wait(self, timeout_s: float) -> int | None:
@@ -224,7 +229,15 @@ class Boxed:
             Fatal: a process survived SIGKILL for ``KILL_WAIT_S``.
         """
         self.signal()
-        if self.wait(KILL_WAIT_S) is None:
+        gone = self.wait(KILL_WAIT_S) is not None
+        if self.watch >= 0:
+            if not select.select([self.watch], [], [], 0)[0]:  # somebody killed the keeper
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(self.watch, signal.SIGKILL)
+            gone = bool(select.select([self.watch], [], [], KILL_WAIT_S)[0]) and gone
+            os.close(self.watch)
+            self.watch = -1
+        if not gone:
             raise Fatal(f"the box of process {self.process.pid} survived SIGKILL for {KILL_WAIT_S:.0f} s")
 
     def first_process(self) -> int:
@@ -291,3 +304,11 @@ def _inner_pid(told: int) -> int:
     with os.fdopen(os.dup(told), "rb") as pipe:
         said = pipe.read()
     return int(json.loads(said)["child-pid"]) if said else 0
+
+
+def _pidfd(pid: int) -> int:
+    """A descriptor of the process, -1 when it is gone already (or never was: 0)."""
+    try:
+        return os.pidfd_open(pid) if pid else -1
+    except ProcessLookupError:
+        return -1

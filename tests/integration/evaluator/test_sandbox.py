@@ -9,13 +9,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 import pytest
 
 from evaluator_svc.runner.process import Ran, Runner
-from evaluator_svc.runner.program import cache_directory, machine_sandbox, runner_program, stopwatch
+from evaluator_svc.runner.program import cache_directory, keeper_program, machine_sandbox, runner_program, stopwatch
+from evaluator_svc.sandbox import SAME_USER
 from tests.integration.evaluator.softmax_runner import SPEC, build
 
 pytestmark = pytest.mark.serial
@@ -29,14 +31,21 @@ HOSTILE = {
 }  # fmt: skip
 
 
-def elsewhere(condition, *kernels):
+@contextmanager
+def private_cache():
+    """A cache that any user may write to, with the project's programs in it: they do not depend on the condition."""
     runner_program()
+    keeper_program()
     stopwatch()
     with tempfile.TemporaryDirectory() as cache:
-        # Programs do not depend on the condition; the kernels are built anew under it.
         shutil.copytree(cache_directory() / "programs", Path(cache) / "kernelevolve" / "programs")
         for directory in (cache, Path(cache) / "kernelevolve"):
             Path(directory).chmod(0o777)
+        yield cache
+
+
+def elsewhere(condition, *kernels):
+    with private_cache() as cache:
         done = subprocess.run(
             [sys.executable, "-m", "tests.integration.evaluator.elsewhere", condition, cache, *kernels],
             cwd=ROOT, capture_output=True, text=True, timeout=100, check=False,
@@ -45,11 +54,16 @@ def elsewhere(condition, *kernels):
     return json.loads(done.stdout)
 
 
+def inner():
+    """The level without namespaces: root's boxes are another user's."""
+    return INNER if machine_sandbox().user == SAME_USER else f"user+{INNER}"
+
+
 def full():
     """The highest level here: some machines grant no namespaces, and say so in ``Sandbox.refused``."""
     sandbox = machine_sandbox()
     assert sandbox.isolated or sandbox.refused
-    return f"namespaces+mounts+{INNER}" if sandbox.isolated else INNER
+    return f"namespaces+mounts+{inner()}" if sandbox.isolated else inner()
 
 
 def readable_by_all(path):
@@ -62,12 +76,12 @@ def readable_by_all(path):
 )
 def test_an_ordinary_user_has_the_same_box():
     found = elsewhere("ordinary-user", *HOSTILE)
-    assert found == HOSTILE | {"runner level": full(), "build level": full()}
+    assert found == HOSTILE | dict.fromkeys(("runner level", "build level"), full().replace("user+", ""))
 
 
 def test_without_namespaces_the_level_says_so_and_the_other_layers_hold():
     found = elsewhere("no-namespaces", *HOSTILE)
-    assert found == HOSTILE | {"runner level": INNER, "build level": INNER}
+    assert found == HOSTILE | {"runner level": inner(), "build level": inner()}
 
 
 @pytest.mark.parametrize("layer", ["landlock", "seccomp"])
@@ -106,6 +120,6 @@ def test_a_box_leaves_no_process_behind():
             return set(mine.children(recursive=True)) - before
 
     during = asyncio.run(scenario())
-    # In namespaces: bubblewrap, the reaper, the runner program.
-    assert len(during) == (3 if machine_sandbox().isolated else 1)
+    # The keeper; in namespaces: bubblewrap, the reaper; the runner program.
+    assert len(during) == (4 if machine_sandbox().isolated else 2)
     assert not any(child.is_running() for child in during)
