@@ -1,94 +1,134 @@
 """Admission: whether an operator can be judged at all. Run once per operator, before any kernel.
 
-A check that accepts zeros is worse than none, so an operator is refused unless its check kills every standard mutant,
-its output varies with every input, and its reference repeats bit for bit.
+A check that accepts zeros is worse than none, so an operator is refused unless its check kills every mutant (or its
+contract states why one is exempt), its output varies with every input, and its reference repeats bit for bit.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from evaluator_svc.cases import Case, Suite, widened
+from evaluator_svc.catalogue import ALWAYS
 from evaluator_svc.judge import judge
 from evaluator_svc.limits import max_limit
-from evaluator_svc.mutants import mutants
+from evaluator_svc.mutation import Fate, Killing, Score, accepts, coverage
 from evaluator_svc.oracle import Oracle, new_seed
 from shared.errors import OperatorError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """What the operator was admitted on. ``killed`` counts pairs of output and mutant."""
+    """What the operator was admitted on. ``suite`` knows which cases are its core; all ``cases`` took part."""
 
-    killed: int
+    score: Score
+    suite: Suite
     cases: int
-    skipped: tuple[str, ...] = ()
+
+    @property
+    def killed(self) -> int:
+        return self.score.killed
+
+    @property
+    def summary(self) -> str:
+        """For evidence and the ledger."""
+        line = f"{self.score.killed} of {self.score.total} mutants killed on {self.cases} sets"
+        exempt = self.score.count(Fate.EXEMPT)
+        return f"{line}, {exempt} exempt by contract" if exempt else line
 
 
 async def admit(oracle: Oracle, suite: Suite, *, where: str) -> Admission:
     """Admit the operator behind ``oracle``.
 
     Raises:
-        OperatorError: nondeterministic, not finite, constant, blind to an input, or a mutant survives.
+        OperatorError: nondeterministic, changes inputs it does not declare, not finite, constant, blind to an input, or
+            a mutant survives.
     """
-    if not await oracle.repeats(new_seed()):
-        raise OperatorError(
-            "Model.forward is not deterministic: two runs on equal inputs differ",
-            where=where,
-            hint="remove dropout and other randomness from the operator",
-        )
+    await _refuse_unrepeatable(oracle, suite, where)
     for case in suite.public:
         if not all(reference.finite for reference in case.references):
             raise OperatorError("its output is not finite on its own inputs", where=where)
-    _refuse_constant(suite, where)
+    await asyncio.to_thread(_refuse_constant, suite, where)
     await _refuse_blind(oracle, suite, where)
-    killed = await asyncio.to_thread(refuse_weak, suite.cases, where)
-    return Admission(killed=killed, cases=len(suite.cases), skipped=suite.skipped)
+    ordered = sorted(suite.cases, key=lambda case: (not case.public, case.name not in ALWAYS))
+    suite = replace(suite, cases=tuple(ordered))
+    killing = await _killing(oracle, suite, where)
+    score = killing.score()
+    _refuse_survivors(score, killing.names, suite.contract.exempt_mutants, where)
+    counted, sets = await asyncio.to_thread(coverage, suite.cases)
+    cases = tuple(
+        replace(case, core=number in killing.core or case.name in ALWAYS) for number, case in enumerate(suite.cases)
+    )
+    return Admission(score=replace(score, telling=counted, sets=sets), suite=replace(suite, cases=cases), cases=len(cases))
 
 
-def refuse_weak(cases: Sequence[Case], where: str) -> int:
-    """Number of mutants killed. A kernel must pass every case, so a mutant is killed when one case rejects it.
-
-    Raises:
-        OperatorError: naming a mutant that differs from the truth and that no case rejects.
-    """
-    killed: set[tuple[int, str]] = set()
-    alive: dict[tuple[int, str], None] = {}
-    for case in cases:
+async def _killing(oracle: Oracle, suite: Suite, where: str) -> Killing:
+    killing, public = Killing(suite.contract.exempt_mutants), suite.public
+    names = await oracle.wrong_names()
+    for number, case in enumerate(suite.cases):
         for output, reference in enumerate(case.references):
-            if not judge(reference, reference.declared.tobytes()).passed:
+            if not await asyncio.to_thread(accepts, reference, reference.declared.tobytes()):
                 raise OperatorError(f"output {output} of its own reference does not pass its check", where=where)
-            dead = {name for at, name in killed if at == output}
-            for name, data in mutants(reference, without=dead):
-                if judge(reference, data).passed:
-                    alive[output, name] = None
-                else:
-                    killed.add((output, name))
-    for output, name in alive:
-        if (output, name) not in killed:
+        stale = public[(number + 1) % len(public)] if case.public and len(public) > 1 else None
+        await asyncio.to_thread(killing.outputs, number, case, stale)
+        await killing.operator(number, case, oracle, names)
+    return killing
+
+
+def _refuse_survivors(score: Score, names: frozenset[str], exempt: Mapping[str, str], where: str) -> None:
+    unknown = [name for name in exempt if name not in names]
+    if unknown:
+        raise OperatorError(
+            f"CONTRACT['exempt_mutants'] names {unknown[0]!r}, which is no mutant of it",
+            where=where,
+            hint="`kernelevolve admit` lists them",
+        )
+    for outcome in score.outcomes:
+        if outcome.fate is Fate.SURVIVED:
             raise OperatorError(
-                f"its check cannot tell output {output} from a wrong one ({name})",
+                f"its check cannot tell its output from a wrong one ({outcome.mutant})",
                 where=where,
-                hint="give inputs whose right answer differs from a trivial one",
+                hint="give inputs whose right answer differs from a trivial one, or exempt the mutant in CONTRACT",
             )
-    return len(killed)
+
+
+async def _refuse_unrepeatable(oracle: Oracle, suite: Suite, where: str) -> None:
+    same, changed = await oracle.repeats(new_seed())
+    undeclared = [index for index in changed if index not in suite.contract.mutates]
+    if undeclared:
+        raise OperatorError(
+            f"Model.forward changes input {undeclared[0]} in place",
+            where=where,
+            hint=f"declare it: CONTRACT = {{'mutates': {list(changed)}}}",
+        )
+    if not same and not suite.contract.nondeterministic:
+        raise OperatorError(
+            "Model.forward is not deterministic: two runs on equal inputs differ",
+            where=where,
+            hint="remove dropout and other randomness, or declare CONTRACT = {'nondeterministic': True}",
+        )
 
 
 def _refuse_constant(suite: Suite, where: str) -> None:
-    """Equal outputs for different seeds, while the inputs differ or not: nothing is computed from the inputs."""
+    """The answer to one draw passes for that to another: nothing is computed from the inputs that the check sees."""
     first, *others = suite.public
     for output in range(len(suite.outputs)):
         mine = first.references[output].declared.tobytes()
-        if others and all(mine == other.references[output].declared.tobytes() for other in others):
+        if others and all(_passes(other, output, mine) for other in others):
             raise OperatorError(
-                f"output {output} is constant: it is the same for every draw of the inputs",
+                f"output {output} is constant: it is the same for every draw of the inputs, but for rounding",
                 where=where,
                 hint="an operator must compute something from inputs that get_inputs() draws at random",
             )
+
+
+def _passes(case: Case, output: int, data: bytes) -> bool:
+    reference = case.references[output]
+    return data == reference.declared.tobytes() or judge(reference, data).passed
 
 
 async def _refuse_blind(oracle: Oracle, suite: Suite, where: str) -> None:
@@ -119,3 +159,8 @@ async def _refuse_blind(oracle: Oracle, suite: Suite, where: str) -> None:
                 where=where,
                 hint="remove the input: a kernel that ignores it would pass",
             )
+
+
+def described(cases: Sequence[Case]) -> str:
+    """Names of the held-out sets, those of the core marked."""
+    return ", ".join(f"{case.name}{'*' if case.core else ''}" for case in cases if not case.public)

@@ -8,14 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evaluator_svc.signature import Signature
 from evaluator_svc.tensors import TensorSpec
+from shared.contract import Contract
 from shared.dtypes import DType
+
+if TYPE_CHECKING:
+    from evaluator_svc.properties import Relation
 
 CHUNK = 1 << 15
 """Elements compared at a time: what a comparison makes stays in the second-level cache whatever the output's size."""
@@ -95,12 +99,18 @@ class Case:
     """Inputs whose new values are the last outputs: those begin as a copy of the input."""
     special: bool = False
     """Inputs hold NaN and infinities that the operator's own have not."""
+    core: bool = True
+    """Held against every kernel; the others are drawn from."""
+    seed: int = 0
+    """The secret it was drawn under."""
 
     @property
     def nbytes(self) -> int:
         """Memory held: inputs, exact and declared outputs."""
         held = sum(data.nbytes for data in self.inputs)
-        return held + sum(r.exact.nbytes + r.declared.nbytes for r in self.references)
+        for r in self.references:
+            held += r.exact.nbytes + r.declared.nbytes + (0 if r.magnitude is None else r.magnitude.nbytes)
+        return held
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +125,8 @@ class Suite:
     skipped: tuple[str, ...] = field(default=())
     signature: Signature = field(default_factory=Signature)
     """What kernels hosted by Python are constructed and called with besides tensors."""
+    relations: tuple[Relation, ...] = ()
+    contract: Contract = field(default_factory=Contract)
 
     @property
     def public(self) -> tuple[Case, ...]:

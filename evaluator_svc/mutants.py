@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 
 import numpy as np
 
-from evaluator_svc.cases import Array, Reference, elements, widened
+from evaluator_svc.cases import Array, Reference, narrowed, widened
 from shared.dtypes import DType
 
 Mutant = Callable[[Array], Array]
@@ -35,6 +35,56 @@ def _without_last_element(y: Array) -> Array:
     flat = y.reshape(-1).copy()
     flat[-1] = 0
     return flat.reshape(y.shape)
+
+
+def _without_middle_rows(y: Array) -> Array:
+    """A tile in the middle never written."""
+    flat = y.reshape(y.shape[0], -1).copy() if y.ndim else y.reshape(1, 1).copy()
+    middle = flat.shape[0] // 2
+    flat[middle : middle + max(1, flat.shape[0] // 16)] = 0
+    return flat.reshape(y.shape)
+
+
+def _neighbouring_rows_swapped(y: Array) -> Array:
+    """In the middle: an index off by one in one place."""
+    if y.ndim == 0 or y.shape[0] < 4:
+        return y
+    out, middle = y.copy(), y.shape[0] // 2
+    out[[middle, middle + 1]] = out[[middle + 1, middle]]
+    return out
+
+
+def _transposed(y: Array) -> Array:
+    """Written in the order of the other of the last two axes."""
+    if y.ndim < 2:
+        return y
+    return np.ascontiguousarray(np.swapaxes(y, -1, -2)).reshape(y.shape)
+
+
+def _wrong_axis(y: Array) -> Array:
+    """Every row is the first: the reduction or the broadcast went along the other axis."""
+    return np.broadcast_to(y[:1], y.shape).copy() if y.ndim else y
+
+
+def _one_element_wrong(y: Array) -> Array:
+    """By as much as the largest of all."""
+    flat = y.reshape(-1).copy()
+    flat[flat.size // 2] += np.abs(flat).max() + 1 if flat.dtype.kind == "f" else 1
+    return flat.reshape(y.shape)
+
+
+def _filled(value: float) -> Mutant:
+    """A checker that takes NaN for "don't care" accepts this."""
+    return lambda y: np.full_like(y, value)
+
+
+def _one(value: float) -> Mutant:
+    def mutate(y: Array) -> Array:
+        flat = y.reshape(-1).copy()
+        flat[flat.size // 3] = value
+        return flat.reshape(y.shape)
+
+    return mutate
 
 
 def _rows_swapped(y: Array) -> Array:
@@ -86,7 +136,12 @@ STANDARD: dict[str, Mutant] = {
     "mean of the output everywhere": _mean,
     "last rows missing": _without_last_rows,
     "last element missing": _without_last_element,
+    "middle rows missing": _without_middle_rows,
     "two rows swapped": _rows_swapped,
+    "two neighbouring rows swapped": _neighbouring_rows_swapped,
+    "transposed": _transposed,
+    "every row is the first": _wrong_axis,
+    "one element wrong": _one_element_wrong,
     "shifted by one element": _shifted_by_one,
     "shifted back by one element": _shifted_back_by_one,
     "sign flipped": _negated,
@@ -94,6 +149,11 @@ STANDARD: dict[str, Mutant] = {
 """For every dtype."""
 STEPS = {DType.F64: 1e-3, DType.F32: 1e-3, DType.F16: 0.05, DType.BF16: 0.4}
 """Relative size of the small floating mutants: a hundred units in the last place of the 16-bit types."""
+FLOATING: dict[str, Mutant] = {
+    "NaN everywhere": _filled(np.nan),
+    "one NaN": _one(np.nan),
+    "one infinity": _one(np.inf),
+}
 SINGLE: dict[str, Mutant] = {"rounded to float16": _half_precision, "rounded to bfloat16": _bfloat16}
 """For float32 and float64 only: 16-bit operators round there by right."""
 
@@ -105,21 +165,16 @@ def mutants(reference: Reference, without: Collection[str] = ()) -> Iterator[tup
     chosen = dict(STANDARD)
     if dtype.floating:
         step = STEPS[dtype]
+        chosen |= FLOATING
         chosen |= {f"scaled by {1 + step:g}": _scaled(step), f"offset by {step:g} of its deviation": _offset(step)}
     if dtype in (DType.F32, DType.F64):
         chosen |= SINGLE
+    if dtype is DType.F16:
+        chosen["rounded to bfloat16"] = _bfloat16
     original = reference.declared.tobytes()
     for name, mutate in chosen.items():
         if name in without:
             continue
-        data = _stored(mutate(truth), dtype)
+        data = narrowed(mutate(truth), dtype).tobytes()
         if data != original:
             yield name, data
-
-
-def _stored(values: Array, dtype: DType) -> bytes:
-    if dtype is DType.BF16:
-        bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
-        return ((bits + 0x8000) >> 16).astype(np.uint16).tobytes()
-    kind = elements(b"", dtype).dtype
-    return np.ascontiguousarray(values).astype(kind).tobytes()

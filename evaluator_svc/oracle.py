@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluator_svc.cases import Array, Case, Demand, Reference, Suite, elements, make_reference
-from evaluator_svc.catalogue import DEMANDS, HELD_OUT, OWN, SPECIAL
+from evaluator_svc.catalogue import ALL_LOWER, DEMANDS, HELD_OUT, NEAREST_LOWER, OWN, SPECIAL, WITH_LOWER
 from evaluator_svc.freshness import Flip, Fresh, Values, borrow, shows
 from evaluator_svc.properties import Kind, Relation
 from evaluator_svc.signature import Signature
@@ -54,12 +54,13 @@ class Oracle:
 
     async def case(self, seed: int, transform: str = "") -> tuple[Case | None, str]:
         """A case, or None and the reason it is none. ``transform`` is empty for the operator's own distribution."""
-        path = self._path()
-        said = await self._ask("case", seed=seed, transform=transform, path=str(path))
+        path, aside = self._path(), self._path()
+        lower = ALL_LOWER if not transform else NEAREST_LOWER if transform in WITH_LOWER else ""
+        said = await self._ask("case", seed=seed, transform=transform, path=str(path), aside=str(aside), lower=lower)
         if "skipped" in said:
-            path.unlink(missing_ok=True)
             return None, f"{transform}: {said['skipped']}"
-        blocks = _map_blocks(path, said["blocks"])
+        # What is only measured lies in a file of its own, whose pages go as soon as it was.
+        blocks = _map_blocks(path, said["blocks"]) + _map_blocks(aside, said["aside"])
         inputs = [(spec, data) for role, spec, data in blocks if role == "input"]
         demand = self._demand(transform)
         case = Case(
@@ -78,7 +79,8 @@ class Oracle:
         """Cases under new secret seeds; held-out ones while they fit into ``room`` bytes (0: all)."""
         inputs, outputs, flops, signature = await self.describe()
         relations = await self._relations()
-        cases, skipped = [], []
+        cases: list[Case] = []
+        skipped: list[str] = []
         for transform in ("",) * public + tuple(held_out):
             held = sum(case.nbytes for case in cases)
             if transform and room and held + max(case.nbytes for case in cases) > room:
@@ -212,6 +214,9 @@ def _specs(said: Sequence[Mapping[str, Any]]) -> tuple[TensorSpec, ...]:
 
 def _map_blocks(path: Path, layout: Sequence[Mapping[str, Any]]) -> list[Block]:
     """Blocks as read-only views of the file, which is unlinked: its pages live as long as the views."""
+    if not layout:
+        path.unlink()
+        return []
     with path.open("rb") as file:
         memory = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
     path.unlink()

@@ -6,18 +6,21 @@ Importing torch costs 1.5-3 s a process, so the processes start when the operato
 from __future__ import annotations
 
 import asyncio
+import secrets
 import shutil
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from evaluator_svc import scratch
 from evaluator_svc.admission import Admission, admit
 from evaluator_svc.baselines import Baselines
 from evaluator_svc.cases import Case, Suite
+from evaluator_svc.catalogue import kept
 from evaluator_svc.freshness import Fresh, Values
-from evaluator_svc.oracle import HELD_OUT, Oracle, new_seed
+from evaluator_svc.oracle import Oracle, new_seed
 from evaluator_svc.settings import Settings
 from evaluator_svc.target import Target
 from evaluator_svc.trusted_child import OracleLost, TrustedChild
@@ -72,7 +75,8 @@ class Workbench:
 
     async def fresh_suite(self) -> Suite:
         """Cases under new secret seeds, for a final measurement."""
-        return await (await self._oracle.get()).suite(public=FINAL_PUBLIC_CASES, held_out=HELD_OUT)
+        room = self._settings.limits.case_bytes_max
+        return await (await self._oracle.get()).suite(public=FINAL_PUBLIC_CASES, room=room)
 
     async def pool(self) -> tuple[Fresh, ...]:
         """Values for timed calls, which no process gets for checking; secret seeds of this worker."""
@@ -126,16 +130,19 @@ class Workbench:
 
     async def _admit(self) -> tuple[Suite, Admission]:
         oracle = await self._oracle.get()
-        suite = await oracle.suite()
+        room = self._settings.limits.case_bytes_max
+        suite = await oracle.suite(room=room)
         held = sum(case.nbytes for case in suite.cases)
-        if held > self._settings.limits.case_bytes_max:
+        if held > room:
             raise OperatorError(
-                f"its cases need {held >> 20} MiB, more than the limit of "
-                f"{self._settings.limits.case_bytes_max >> 20} MiB",
+                f"its cases need {held >> 20} MiB, more than the limit of {room >> 20} MiB",
                 where=self.operator.name,
                 hint="raise EVALUATOR_CASE_BYTES_MAX or use smaller inputs",
             )
-        return suite, await admit(oracle, suite, where=self.operator.name)
+        admission = await admit(oracle, suite, where=self.operator.name)
+        few = kept(admission.suite.cases, secrets.SystemRandom().sample)
+        suite = replace(admission.suite, cases=few)
+        return suite, replace(admission, suite=suite)
 
     async def _fill_pool(self) -> tuple[Fresh, ...]:
         suite, _ = await self.suite()

@@ -5,6 +5,7 @@
 ``mutates``             positions of inputs that the operator changes in place, and whose new values are outputs
 ``nondeterministic``    results need not repeat bit for bit (atomics); the spread stays within the judge's limits
 ``bitwise``             results equal the reference's bytes
+``special_values``      NaN and infinities in inputs show in results exactly where the reference shows them
 ``exempt_mutants``      ``{mutant: reason}``: wrong answers its check need not tell from right ones, and why not
 =====================  ======================================================================================
 
@@ -32,6 +33,7 @@ class Contract:
     mutates: tuple[int, ...] = ()
     nondeterministic: bool = False
     bitwise: bool = False
+    special_values: bool = False
     exempt_mutants: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -18,9 +18,9 @@ from evaluator_svc.oracle_child.model import OperatorFault
 
 Served = Oracle | Baseline | Calibrator
 ROLES: dict[str, type[Served]] = {"oracle": Oracle, "baseline": Baseline, "calibrator": Calibrator}
-ACTIONS = frozenset(
-    {"describe", "case", "fresh", "settled", "perturbed", "repeat", "attach", "load", "compile", "run", "measure"}
-)
+ASKED = ("describe", "case", "relations", "wrong_names", "wrong", "fresh", "settled", "perturbed", "repeat")
+"""Of an oracle."""
+ACTIONS = frozenset({*ASKED, "attach", "load", "compile", "run", "measure"})
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +11,14 @@ import numpy as np
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from evaluator_svc.oracle_child import fresh
+from evaluator_svc.oracle_child import catalogue, fresh, relations, wrong
 from evaluator_svc.oracle_child.model import CPU, KE_DTYPES, Operator, OperatorFault, Sample, run
+from evaluator_svc.oracle_child.precisions import precisions
 from evaluator_svc.oracle_child.signature import signature
-from evaluator_svc.oracle_child.values import nudged, perturbed, reshaped, transformed
-from shared.dtypes import DType
+from evaluator_svc.oracle_child.values import Unsuitable, perturbed, reshaped
+from evaluator_svc.properties import Kind
 
 ALIGNMENT = 64
-LOWER: dict[DType, tuple[DType, ...]] = {
-    DType.F64: (DType.F32,),
-    DType.F32: (DType.F16, DType.BF16),
-}
-"""What counts as "the next lower precision" of a declared one; 16-bit operators have none on this chip."""
 
 
 class Oracle:
@@ -31,6 +27,8 @@ class Oracle:
     def __init__(self, request: dict[str, Any]) -> None:
         torch.set_num_threads(int(request["threads"]))
         self._operator = Operator(str(request["source"]), str(request["name"]), str(request.get("device", CPU)))
+        self._sums, self._terms = False, 0.0
+        self._last: tuple[tuple[int, str], Sample] | None = None
 
     def describe(self, request: dict[str, Any]) -> dict[str, Any]:
         """Specs of inputs and outputs, floating-point operations of contractions (None: unknown), and signature."""
@@ -47,25 +45,75 @@ class Oracle:
     def case(self, request: dict[str, Any]) -> dict[str, Any]:
         """Write a case to ``path``. A transform outside the operator's domain answers ``{"skipped": why}``."""
         seed, transform = int(request["seed"]), str(request.get("transform", ""))
-        sample: Sample | None = self._operator.sample(seed)
-        assert sample is not None
-        if transform == "shape":
-            sample = reshaped(sample)
-            if sample is None:
-                return {"skipped": "the reference runs on no other leading dimension"}
-        elif transform:
-            sample = transformed(sample, transform)
         try:
+            sample = self._drawn(seed, transform)
             declared = run(sample)
+        except Unsuitable as why:
+            return {"skipped": str(why)}
         except OperatorFault as fault:
             if not transform:
                 raise
             return {"skipped": str(fault)}
-        finite = all(bool(torch.isfinite(t).all()) for t in declared if t.is_floating_point())
-        if transform and not finite:
+        finite = [bool(torch.isfinite(t).all()) for t in declared if t.is_floating_point()]
+        special = transform == catalogue.SPECIAL
+        if transform and not special and not all(finite):
             return {"skipped": "the reference is not finite there"}
-        blocks = [("input", t) for t in sample.inputs] + _precisions(sample, declared, all_lower=not transform)
-        return {"blocks": _write(Path(request["path"]), blocks), "finite": finite}
+        blocks = precisions(
+            sample,
+            declared,
+            lower=str(request["lower"]),
+            sums=self._sums and not special,
+            nudge=transform not in (catalogue.INTEGERS, catalogue.SPECIAL),
+        )
+        measured = [(role, t) for role, t in blocks if role == "nudged" or role.startswith("low:")]
+        kept = [(role, t) for role, t in blocks if not (role == "nudged" or role.startswith("low:"))]
+        return {
+            "blocks": _write(Path(request["path"]), [("input", t) for t in sample.inputs] + kept),
+            "aside": _write(Path(request["aside"]), measured),
+            "terms": self._terms,
+        }
+
+    def relations(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Relations the operator keeps to on every draw. From here on its cases have ``|A||B|`` if it sums products."""
+        draws = [self._operator.sample(int(seed)) for seed in request["seeds"]]
+        found = relations.measured(draws)
+        floating = [index for index, t in enumerate(draws[0].inputs) if t.is_floating_point()]
+        plain = [one for one in found if one.kind is Kind.AFFINE or (one.kind is Kind.HOMOGENEOUS and one.degree)]
+        everywhere = {one.where[0][0] for one in plain} >= set(floating[: len(draws[0].tensor_arguments())])
+        self._sums = catalogue.sums_products(draws[0], bool(floating) and bool(plain) and everywhere)
+        if self._sums:
+            self._terms = catalogue.terms(draws[0], _flops(draws[0]))
+        return {"relations": [asdict(one) for one in found], "sums": self._sums, "terms": self._terms}
+
+    def wrong_names(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Names of the operator's own mutants."""
+        sample = self._drawn(int(request["seed"]), "")
+        return {"names": list(wrong.mutants(self._operator, sample, run(sample)))}
+
+    def wrong(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Write what one mutant of the operator makes of a case; ``{"skipped": ...}`` where it cannot run."""
+        seed = int(request["seed"])
+        sample = self._drawn(seed, str(request.get("transform", "")))
+        mutants = wrong.mutants(self._operator, sample, run(self._drawn(seed, "")))
+        outputs = wrong.applied(mutants[str(request["mutant"])], sample, seed)
+        if outputs is None:
+            return {"skipped": "it cannot run"}
+        return {"blocks": _write(Path(request["path"]), [("wrong", t) for t in outputs])}
+
+    def _drawn(self, seed: int, transform: str) -> Sample:
+        """The sample of a case; the last one is kept, because mutants ask for it again and again."""
+        if self._last is not None and self._last[0] == (seed, transform):
+            return self._last[1]
+        sample = self._operator.sample(seed)
+        if transform == "shape":
+            shorter = reshaped(sample)
+            if shorter is None:
+                raise Unsuitable("the reference runs on no other leading dimension")
+            sample = shorter
+        elif transform:
+            sample = catalogue.drawn(sample, transform)
+        self._last = ((seed, transform), sample)
+        return sample
 
     def perturbed(self, request: dict[str, Any]) -> dict[str, Any]:
         """Write only the declared outputs with input ``index`` changed."""
@@ -85,52 +133,19 @@ class Oracle:
     def settled(self, request: dict[str, Any]) -> dict[str, Any]:
         """Write the whole case of values that ``fresh`` has drawn, for a judge who must be sure."""
         sample = fresh.drawn(self._operator, request)
-        blocks = [("input", t) for t in sample.inputs] + _precisions(sample, run(sample), all_lower=True)
-        return {"blocks": _write(Path(request["path"]), blocks)}
+        blocks = [("input", t) for t in sample.inputs]
+        blocks += precisions(sample, run(sample), lower="all", sums=self._sums, nudge=True)
+        return {"blocks": _write(Path(request["path"]), blocks), "terms": self._terms}
 
     def repeat(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Whether two runs of fresh copies on equal inputs give equal bytes."""
+        """Whether two runs of fresh copies on equal inputs give equal bytes, and which arguments a run changes."""
         sample = self._operator.sample(int(request["seed"]))
+        before = [_bytes(t).tobytes() for t in sample.tensor_arguments()]
         first, second = (run(replace(sample, model=copy.deepcopy(sample.model))) for _ in range(2))
         same = all(_bytes(a).tobytes() == _bytes(b).tobytes() for a, b in zip(first, second, strict=True))
-        return {"same": same}
-
-
-def _precisions(
-    sample: Sample, declared: tuple[torch.Tensor, ...], *, all_lower: bool
-) -> list[tuple[str, torch.Tensor]]:
-    """The outputs exactly (fp64), as declared, on nudged inputs, and in every (or the nearest) finite lower one."""
-    if not any(t.is_floating_point() for t in declared):
-        return [("exact", t) for t in declared] + [("declared", t) for t in declared]
-    blocks = [("exact", t) for t in _exact(sample, declared)]
-    blocks += [("declared", t) for t in declared]
-    blocks += [("nudged", t) for t in run(nudged(sample))]
-    for lower in LOWER.get(KE_DTYPES[next(t for t in declared if t.is_floating_point()).dtype], ()):
-        outputs = _lower(sample, lower)
-        if all(bool(torch.isfinite(t).all()) for t in outputs if t.is_floating_point()):
-            blocks += [(f"low:{lower.value}", t.float() if t.is_floating_point() else t) for t in outputs]
-            if not all_lower:
-                break
-    return blocks
-
-
-def _exact(sample: Sample, declared: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-    """fp64 outputs; where the operator cannot run in fp64, its declared outputs widened."""
-    try:
-        outputs = run(sample, DType.F64)
-    except OperatorFault:
-        outputs = declared
-    return tuple(o.double() if d.is_floating_point() else d for o, d in zip(outputs, declared, strict=True))
-
-
-def _lower(sample: Sample, precision: DType) -> tuple[torch.Tensor, ...]:
-    """Outputs computed in ``precision``; where that cannot run, inputs and outputs rounded to it."""
-    try:
-        return run(sample, precision)
-    except OperatorFault:
-        dtype = getattr(torch, precision.value)
-        rounded = [a.to(dtype).to(a.dtype) if a.is_floating_point() else a for a in sample.tensor_arguments()]
-        return tuple(o.to(dtype) if o.is_floating_point() else o for o in run(sample.with_arguments(rounded)))
+        after = [_bytes(t).tobytes() for t in sample.tensor_arguments()]
+        changed = [index for index, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
+        return {"same": same, "changed": changed}
 
 
 def _flops(sample: Sample) -> int | None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from shared import contract
 from shared.dtypes import DType
 
 TORCH_DTYPES: dict[DType, torch.dtype] = {dtype: getattr(torch, dtype.value) for dtype in DType}
@@ -33,6 +34,8 @@ class Sample:
     arguments: tuple[Any, ...]
     device: str = "cpu"
     """Where ``run`` computes; model, arguments and results are on the host all the same."""
+    mutates: tuple[int, ...] = ()
+    """Positions of tensor arguments that a run changes; their new values are outputs, after those returned."""
     init: tuple[list[Any], dict[str, Any]] = field(default_factory=lambda: ([], {}))
     """What the model was constructed with."""
 
@@ -68,11 +71,12 @@ class Operator:
     """
 
     def __init__(self, source: str, name: str, device: str = "cpu") -> None:
-        self.name, self._device = name, device
+        self.name, self.source, self._device = name, source, device
         module = types.ModuleType("operator_under_test")
         sys.modules[module.__name__] = module  # dataclasses and torch.compile look a class's module up there
         _guard("its top level", lambda: exec(compile(source, f"{name}.py", "exec"), module.__dict__))  # noqa: S102
         self._module = module
+        self._contract = contract.of(source, where=name)
 
     def sample(self, seed: int) -> Sample:
         """Model and arguments drawn under ``seed``; the model is in inference mode (``eval``)."""
@@ -86,10 +90,19 @@ class Operator:
         if not isinstance(arguments, list | tuple):
             raise OperatorFault(f"get_inputs() must return a list of tensors, not {type(arguments).__name__}")
         contiguous = tuple(a.detach().contiguous() if isinstance(a, torch.Tensor) else a for a in arguments)
-        sample = Sample(model=model.eval(), arguments=contiguous, device=self._device, init=(args, kwargs))
+        sample = Sample(
+            model=model.eval(),
+            arguments=contiguous,
+            device=self._device,
+            init=(args, kwargs),
+            mutates=self._contract.mutates,
+        )
         _check_tensors(sample.inputs, "input")
-        if not sample.tensor_arguments():
+        count = len(sample.tensor_arguments())
+        if not count:
             raise OperatorFault("get_inputs() returns no tensor")
+        if any(position >= count for position in self._contract.mutates):
+            raise OperatorFault(f"CONTRACT['mutates'] names an input beyond the {count} tensors of get_inputs()")
         return sample
 
 
@@ -108,6 +121,8 @@ def run(sample: Sample, precision: DType | None = None) -> tuple[torch.Tensor, .
         sample = replace(sample, model=copy.deepcopy(sample.model).to(sample.device)).with_arguments(
             [a.to(sample.device) for a in sample.tensor_arguments()]
         )
+    if sample.mutates:
+        sample = sample.with_arguments([a.clone() for a in sample.tensor_arguments()])
     with torch.no_grad():
         result = _guard("Model.forward", lambda: sample.model(*sample.arguments))
     outputs = (result,) if isinstance(result, torch.Tensor) else result
@@ -116,7 +131,8 @@ def run(sample: Sample, precision: DType | None = None) -> tuple[torch.Tensor, .
     for output in outputs:
         if not isinstance(output, torch.Tensor):
             raise OperatorFault(f"Model.forward returns a {type(output).__name__} among its outputs, not a tensor")
-    done = tuple(output.detach().contiguous().to(CPU) for output in outputs)
+    changed = [sample.tensor_arguments()[position] for position in sample.mutates]
+    done = tuple(output.detach().contiguous().to(CPU) for output in (*outputs, *changed))
     _check_tensors(done, "output")
     return done
 
