@@ -21,11 +21,11 @@ from evaluator_svc.calibration import calibrate
 from evaluator_svc.cases import Case, make_reference
 from evaluator_svc.correctness import SETS, check
 from evaluator_svc.device import Device
-from evaluator_svc.equal_pairs import PairFailed, measure
 from evaluator_svc.judge import Verdict
 from evaluator_svc.kernel_counters import Watch
 from evaluator_svc.ledger import Ledger
 from evaluator_svc.noise_floor import NoiseFloor
+from evaluator_svc.pairs import PairFailed, measure
 from evaluator_svc.poison import Poison
 from evaluator_svc.roofline import floors, implausible
 from evaluator_svc.runner.process import Runner, RunnerLimits
@@ -181,11 +181,11 @@ class Canary:
         watch = Watch(cpus=cpus)
         await watch.begin()
         limits = RunnerLimits(memory_bytes=settings.limits.kernel_memory_bytes)
-        pair = await measure(
-            lambda: Runner.open(built.path, (X, B), (X,), sets=1, limits=limits, threads=len(cpus), cpus=cpus),
-            cases()[0],
-            settings,
-        )
+
+        def opened() -> Runner:
+            return Runner.open(built.path, (X, B), (X,), sets=1, limits=limits, threads=len(cpus), cpus=cpus)
+
+        pair = await measure(opened, opened, cases()[0], settings)
         if (await watch.end()).reasons(settings.contention):
             return ""  # a disturbed moment tells nothing about this worker
         self._floor.add(len(cpus), math.log(pair.interval.ratio))

@@ -1,4 +1,4 @@
-"""Two processes of one kernel, timed against each other in mirrored rounds: what a worker takes for a difference."""
+"""Two processes, of one kernel or of two, timed against each other in mirrored rounds and by nothing else."""
 
 from __future__ import annotations
 
@@ -19,26 +19,33 @@ WARM_UP = (1, 1, 8)
 
 
 class PairFailed(Exception):
-    """A kernel that is right did not run."""
+    """A kernel that should run did not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Equal:
+class Pair:
     """``interval``: of the one's time over the other's. ``fastest_ns``: the shortest block, per call."""
 
     interval: Interval
     fastest_ns: float
 
 
-async def measure(open_one: Callable[[], Runner], case: Case, settings: Settings) -> Equal:
-    """Time two runners that ``open_one`` makes. The caller has the device to itself.
+async def measure(
+    open_first: Callable[[], Runner],
+    open_second: Callable[[], Runner],
+    case: Case,
+    settings: Settings,
+    *,
+    rounds: int = FEWEST_ROUNDS,
+) -> Pair:
+    """Time the two runners on the inputs of ``case``. The caller has the device to itself.
 
     Raises:
         PairFailed: says how one of them ended.
     """
     draw = random.Random(secrets.randbits(64))  # noqa: S311 - order only
     blocks: tuple[list[float], list[float]] = ([], [])
-    async with open_one() as first, open_one() as second:
+    async with open_first() as first, open_second() as second:
         runners, warm_ns = (first, second), 1.0
         for runner in runners:
             for index, data in enumerate(case.inputs):
@@ -46,11 +53,11 @@ async def measure(open_one: Callable[[], Runner], case: Case, settings: Settings
             for calls in WARM_UP:
                 warm_ns = await _block(runner, calls, settings)
         calls = max(1, min(CALLS_MAX, round(settings.timing.block_ns / max(warm_ns, 1.0))))
-        for _ in range(FEWEST_ROUNDS):
+        for _ in range(rounds):
             begin = draw.randrange(2)
             for which in (begin, 1 - begin, 1 - begin, begin):
                 blocks[which].append(await _block(runners[which], calls, settings))
-    return Equal(interval=sequence(log_ratios(*blocks)), fastest_ns=min(*blocks[0], *blocks[1]))
+    return Pair(interval=sequence(log_ratios(*blocks)), fastest_ns=min(*blocks[0], *blocks[1]))
 
 
 async def _block(runner: Runner, calls: int, settings: Settings) -> float:
