@@ -4,23 +4,90 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from evaluator_svc.cases import Suite
+from evaluator_svc.hosted import on_gpu
+from evaluator_svc.hosted.box import INTERPRETED, PYTHON, Profile
+from evaluator_svc.hosted.on_gpu import FlushedRunner
+from evaluator_svc.hosted.process import HostedRunner, Hosts
 from evaluator_svc.runner.process import Runner, RunnerLimits
+from evaluator_svc.target import Kind, Target
 from evaluator_svc.tensors import TensorSpec
 from evaluator_svc.toolchains import Built
 
+NATIVE = "native"
+LOAD_S = 120.0
+"""For loading a hosted module and warming it up: kernels may be compiled on first use."""
 
-def open_runner(
-    built: Built,
-    inputs: Sequence[TensorSpec],
-    outputs: Sequence[TensorSpec],
-    *,
-    sets: int,
-    limits: RunnerLimits,
-    threads: int,
-    cpus: tuple[int, ...],
-    stained: bool = False,
-) -> Runner:
-    """A runner for ``built``, to be entered as an asynchronous context; see ``runner.process.Runner.open``."""
-    return Runner.open(
-        built.path, inputs, outputs, sets=sets, limits=limits, threads=threads, cpus=cpus, stained=stained
-    )
+Launched = Runner | HostedRunner
+
+
+class Launchers:
+    """Opens runners on ``target``; a fork server starts with the first hosted kernel. ``close`` ends them."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._hosts = Hosts()
+
+    def close(self) -> None:
+        self._hosts.close()
+
+    def open(
+        self,
+        built: Built,
+        suite: Suite,
+        *,
+        where: str,
+        sets: int,
+        memory_bytes: int,
+        threads: int,
+        cpus: tuple[int, ...],
+        stained: bool = False,
+        specs: tuple[Sequence[TensorSpec], Sequence[TensorSpec]] | None = None,
+        flush_ns: float = 0.0,
+    ) -> Launched:
+        """A runner for ``built`` on the tensors of ``suite``, or on ``specs`` (inputs, outputs), to be entered as an
+        asynchronous context. ``memory_bytes``: what the kernel may allocate. A hosted kernel is warmed up on the
+        suite's first case, whose values it is given again and again anyway. ``flush_ns``: what emptying the cache costs
+        before each call, where that is done.
+
+        Raises:
+            OperatorError: a hosted kernel cannot be given what the operator takes; ``where`` names the operator.
+        """
+        inputs, outputs = specs or (suite.inputs, suite.outputs)
+        if built.host == NATIVE:
+            return Runner.open(
+                built.path,
+                inputs,
+                outputs,
+                sets=sets,
+                limits=RunnerLimits(memory_bytes=memory_bytes),
+                threads=threads,
+                cpus=cpus,
+                stained=stained,
+            )
+        kind = FlushedRunner if self._target.on_gpu else HostedRunner
+        runner = kind.open(
+            self._hosts,
+            built,
+            inputs,
+            outputs,
+            signature=suite.signature,
+            sets=sets,
+            limits=RunnerLimits(memory_bytes=memory_bytes, load_s=LOAD_S),
+            threads=threads,
+            cpus=cpus,
+            stained=stained,
+            mutates=suite.contract.mutates,
+            persistent_weights=suite.contract.persistent_weights,
+            primer=None if specs or suite.contract.persistent_weights else suite.public[0].inputs,
+            profile=self._profile(),
+            where=where,
+        )
+        if isinstance(runner, FlushedRunner):
+            runner.flush_ns = flush_ns
+        return runner
+
+    def _profile(self) -> Profile:
+        if self._target.on_gpu:
+            return on_gpu.profile()
+        return INTERPRETED if self._target.kind is Kind.INTERPRETED else PYTHON

@@ -17,13 +17,12 @@ from evaluator_svc.eviction import Evictor
 from evaluator_svc.flipping import Flipper
 from evaluator_svc.freshness import Fresh
 from evaluator_svc.kernel_counters import Watch, until_quiet
-from evaluator_svc.launchers import open_runner
+from evaluator_svc.launchers import Launchers
 from evaluator_svc.ledger import Ledger
 from evaluator_svc.noise_floor import NoiseFloor
 from evaluator_svc.oracle import new_seed
 from evaluator_svc.poison import Poison
 from evaluator_svc.roofline import MEMORY, NS_PER_S, Peaks, floors
-from evaluator_svc.runner.process import RunnerLimits
 from evaluator_svc.sequential import Stopping
 from evaluator_svc.settings import Settings, TimingSettings
 from evaluator_svc.stages import Stopwatch
@@ -61,8 +60,8 @@ class Subject:
 class Measurer:
     """Times kernels, one at a time."""
 
-    def __init__(self, device: Device, poison: Poison, settings: Settings) -> None:
-        self._device, self._poison, self._settings = device, poison, settings
+    def __init__(self, device: Device, poison: Poison, settings: Settings, launchers: Launchers) -> None:
+        self._device, self._poison, self._settings, self._launchers = device, poison, settings, launchers
         self._calibrations: dict[int, Calibration] = {}
         self._evict, self._floor = Evictor(), NoiseFloor(settings.cache)
         self._flippers: dict[tuple[int, ...], Flipper] = {}
@@ -141,14 +140,15 @@ class Measurer:
         delta = self._floor.delta(bench.threads)
         stopping = Stopping(fewest=rounds[0], most=rounds[1], delta=delta, hopeless_rounds=hopeless)
         sets = buffer_sets(suite, self._settings.timing)
-        runner = open_runner(
+        runner = self._launchers.open(
             subject.built,
-            suite.inputs,
-            suite.outputs,
+            suite,
+            where=bench.operator.name,
             sets=sets,
-            limits=RunnerLimits(memory_bytes=limits.kernel_memory_bytes),
+            memory_bytes=limits.kernel_memory_bytes,
             threads=bench.threads,
             cpus=bench.cpus,
+            flush_ns=subject.baselines.flush_ns,
         )
         async with runner:
             contest = Contest(

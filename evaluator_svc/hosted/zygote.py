@@ -38,7 +38,7 @@ class Zygote:
             mounts=box.mounts(profile),
             environment={**box.ENVIRONMENT, **profile.environment},
             temporary_bytes=box.TEMPORARY_BYTES,
-            devices=box.DEVICES,
+            devices=(*box.DEVICES, *profile.devices),
             processes=True,
             own_user=True,
         )

@@ -1,0 +1,50 @@
+"""What a hosted kernel on an NVIDIA GPU needs of its box, and its time without that of the flushes between calls.
+
+The device's nodes, the driver's libraries and ``/sys`` are what the driver asks for; without ``/sys`` it does not
+start, and it writes thread names under ``/proc/self`` (see the notes on GPUs in boxes in docs/evaluation.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from evaluator_svc.hosted.box import Profile, as_mount
+from evaluator_svc.hosted.process import HostedRunner
+from evaluator_svc.runner.ending import RunFailure
+from evaluator_svc.runner.process import Ran
+
+NODES = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
+"""The leased device, and what all devices share."""
+DRIVER = ("/usr/local/nvidia", "/opt/nvidia", "/proc/driver/nvidia", "/sys")
+TOOLS = ("/usr/local/cuda", "/usr/bin", "/usr/include", "/etc/alternatives", "/usr/libexec")
+"""What compiles a Triton kernel's launcher on first use."""
+
+
+def profile() -> Profile:
+    """Triton and extension kernels on the one device there is."""
+    return Profile(
+        name="gpu",
+        device="cuda",
+        modules=("torch", "torch.utils.cpp_extension", "triton"),
+        mounts=tuple(as_mount(Path(path)) for path in (*DRIVER, *TOOLS) if Path(path).exists()),
+        environment={"PATH": "/usr/local/cuda/bin:/usr/bin", "CUDA_VISIBLE_DEVICES": "0", "CUDA_CACHE_DISABLE": "1"},
+        processes=True,
+        hide_proc=False,
+        address_space=False,
+        devices=tuple(Path(node) for node in NODES if Path(node).exists()),
+    )
+
+
+class FlushedRunner(HostedRunner):
+    """``flush_ns``: what emptying the cache before each call costs, as the trusted baseline process shows it."""
+
+    flush_ns: float = 0.0
+
+    async def run(self, calls: int, first_set: int = 0, timeout_s: float = 10.0) -> Ran | RunFailure:
+        """As ``HostedRunner.run``; the elapsed time is that of the calls alone, at least 1 ns."""
+        ran = await super().run(calls, first_set, timeout_s)
+        if isinstance(ran, RunFailure) or not calls:
+            return ran
+        spent = round(calls * self.flush_ns)
+        return replace(ran, elapsed_ns=max(1, ran.elapsed_ns - spent), runner_ns=max(1, ran.runner_ns - spent))
