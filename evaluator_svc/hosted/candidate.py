@@ -63,9 +63,11 @@ def live(native: Native, settings: dict[str, Any], order: dict[str, Any], fds: S
         page = memoryview(mmap.mmap(report, 0))
         _close_all_but(commands, replies)
         served = _Candidate(native, page, told, directory)
-        _answer(native, replies, wire.REPLY.pack(wire.MAGIC, 0, native.confine(), Kind.NONE, 0))
-        served.answer(commands, replies)
-        code = 0
+        layers = native.confine()
+        _answer(native, replies, wire.REPLY.pack(wire.MAGIC, 0, layers, Kind.NONE, 0))
+        if native.enough(layers):
+            served.answer(commands, replies)
+            code = 0
     except BaseException:  # noqa: BLE001 - shown to the controller, which sees that it did not start
         traceback.print_exc()
     finally:

@@ -44,6 +44,10 @@ class Native:
         """Limits, Landlock and seccomp; the bits of the layers that hold."""
         return int(self._library.ke_confine())
 
+    def enough(self, layers: int) -> bool:
+        """Whether foreign code may run with these layers."""
+        return bool(self._library.ke_enough(ctypes.c_uint32(layers)))
+
     def seal(self) -> None:
         """The stricter filter, for all threads."""
         _done(self._library.ke_seal(), "sealing")

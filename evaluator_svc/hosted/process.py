@@ -113,7 +113,7 @@ class HostedRunner:
             Buffers(inputs, outputs, sets),
             limits or RunnerLimits(),
             primer=primer,
-            primed=primer is not None or not persistent_weights,
+            primed=(primer is not None or not persistent_weights) and not profile.interpreted,
         )
 
     async def __aenter__(self) -> Self:

@@ -18,7 +18,7 @@ REPORT_BYTES = 4096
 """``struct Report`` of ``report.hpp``, alone on the first page of the shared memory; results follow."""
 CLOCK = struct.Struct("<q")
 """The device's own time for the last calls, in ns; -1: it has no clock."""
-TEXT_BYTES = 2048
+TEXT_BYTES = 4096 - CLOCK.size
 DIMENSIONS_MAX = 8
 _ENTRY = struct.Struct("<iiiiQ8q8q")
 
