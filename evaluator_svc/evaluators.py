@@ -48,6 +48,10 @@ class Evaluates(Protocol):
         """Raises ``Unavailable`` while the store or the cache is gone; nothing about a kernel raises."""
         ...
 
+    async def ready(self) -> None:
+        """Raises ``ChipError`` when a real kernel cannot be built and run here: then it takes no work."""
+        ...
+
     async def probe(self, *, thorough: bool) -> Finding:
         """Try itself on kernels whose verdicts are known; ``thorough`` times some, too. Nothing raises."""
         ...

@@ -3,7 +3,7 @@
 A box has no network, no other processes, no files but the mounts it is given (read-only unless said otherwise) and
 an empty environment. Where the controller is root, the box is another user. The layers in force make up the level,
 e.g. ``namespaces+mounts+user+seccomp+landlock+rlimits``; a layer that the machine refuses is absent from it and its
-reason is kept in ``Sandbox.refused``. What each level allows is stated at ``ceiling``.
+reason is kept in ``Sandbox.refused``. What a level allows is stated at ``lowered``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from evaluator_svc.boxes import PROGRAM, UNLIMITED, Box, Limits, Mount, options
 from shared.errors import ChipError, Fatal
 from shared.events import Trust
 
-__all__ = ["UNLIMITED", "Box", "Boxed", "Limits", "Mount", "Sandbox", "ceiling", "detect", "text"]
+__all__ = ["UNLIMITED", "Box", "Boxed", "Limits", "Mount", "Sandbox", "detect", "lowered", "text"]
 
 SECCOMP, OTHER_USER = 4, 8
 LAYERS = ((OTHER_USER, "user"), (SECCOMP, "seccomp"), (2, "landlock"), (1, "rlimits"))
@@ -44,16 +44,16 @@ SLACK_THREADS = 512
 """How many more threads than now the machine may have before a box without namespaces is refused one."""
 
 
-def ceiling(level: str) -> Trust:
-    """The most that a result of ``level`` can be trusted.
-
-    L4 takes namespaces or, in their place, both Landlock and seccomp; with less, other processes of the same user and
-    their files are out of reach by one layer alone, so that no claim is built on it: L2.
+def lowered(trust: Trust, *levels: str) -> Trust:
+    """``trust`` in a result whose boxes were of ``levels``: it takes namespaces or, in their place, both Landlock and
+    seccomp. With less, other processes of the same user, or their files, are out of reach by one layer alone, and no
+    claim is built on that: L2.
     """
-    layers = set(level.split("+"))
-    if "namespaces" in layers or {"seccomp", "landlock"} <= layers:
-        return Trust.L4
-    return Trust.L2
+    order = list(Trust)
+    for layers in (set(level.split("+")) for level in levels):
+        if "namespaces" not in layers and not {"seccomp", "landlock"} <= layers:
+            trust = min(trust, Trust.L2, key=order.index)
+    return trust
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

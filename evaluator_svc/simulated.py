@@ -59,6 +59,9 @@ class SimulatedEvaluator:
         """What it is, and by which rules."""
         return (WARNING, Entry(name="harness", value=HARNESS_VERSION))
 
+    async def ready(self) -> None:
+        """There is nothing to build or run."""
+
     async def probe(self, *, thorough: bool) -> Finding:  # noqa: ARG002 - the port's
         """It measures nothing, so there is nothing that could be wrong."""
         return Finding()

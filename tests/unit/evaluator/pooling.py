@@ -68,6 +68,9 @@ class Puppet:
     async def admit(self, operator: OperatorRef, threads: int) -> None:
         """Anything."""
 
+    async def ready(self):
+        return None
+
     async def probe(self, *, thorough: bool) -> Finding:
         self.probes.append(thorough)
         return self.findings.pop(0) if self.findings else Finding()
