@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
+from evaluator_svc import gpu_calibration
 from evaluator_svc.baselines import Baselines
 from evaluator_svc.calibration import Calibration, calibrate
 from evaluator_svc.cases import Suite
@@ -16,6 +17,7 @@ from evaluator_svc.device import Device
 from evaluator_svc.eviction import Evictor
 from evaluator_svc.flipping import Flipper
 from evaluator_svc.freshness import Fresh
+from evaluator_svc.gpu_watch import DeviceWatch
 from evaluator_svc.kernel_counters import Watch, until_quiet
 from evaluator_svc.launchers import Launchers
 from evaluator_svc.ledger import Ledger
@@ -167,13 +169,16 @@ class Measurer:
                 process=next(subject.processes),
                 contract=suite.contract,
             )
-            watch = Watch(cpus=bench.cpus)
+            watch, device = Watch(cpus=bench.cpus), DeviceWatch(on=bench.target.on_gpu)
             await watch.begin()
+            await device.begin()
             measured = await contest.measure(stopping)
-            seen = await watch.end()
+            seen, of_device = await watch.end(), await device.end()
             measured.watched = (seen.entry(self._settings.contention),)
             measured.disturbed = measured.watched if seen.reasons(self._settings.contention) else ()
-            if measured.verdict.passed and cold_calls:
+            measured.watched += of_device.seen
+            measured.disturbed += of_device.disturbed
+            if measured.verdict.passed and cold_calls and not bench.target.on_gpu:  # there every call is a cold one
                 await contest.cold(cold_calls, self._evict)
             return measured
 
@@ -185,8 +190,11 @@ class Measurer:
     async def _physics(self, subject: Subject, *, afresh: bool) -> Physics:
         bench = subject.bench
         if afresh or bench.threads not in self._calibrations:
-            self._calibrations[bench.threads] = await calibrate(
-                self._settings.chip, self._settings.cache, threads=bench.threads, cpus=bench.cpus, afresh=afresh
+            cache = self._settings.cache
+            self._calibrations[bench.threads] = (
+                await gpu_calibration.calibrate(cache, afresh=afresh)
+                if bench.target.on_gpu
+                else await calibrate(self._settings.chip, cache, threads=bench.threads, cpus=bench.cpus, afresh=afresh)
             )
         return physics_of(self._calibrations[bench.threads].peaks, subject.suite)
 

@@ -36,6 +36,8 @@ START_TIMEOUT_S = 20.0
 END_TIMEOUT_S = 5.0
 FILE_BYTES = 64 << 20
 """Of one file in a candidate's private /tmp; what it prints is cut by the same limit."""
+FILES, GPU_FILES = 64, 1024
+"""Descriptors: a GPU's driver opens many."""
 SLACK_BYTES = 1 << 29
 """Address space for what the interpreter and the heap's pad of ``MALLOC_TOP_PAD_`` take besides."""
 
@@ -189,9 +191,11 @@ class Child:
         seen = Box(
             mounts=(*box.mounts(profile), *extensions),
             temporary_bytes=box.TEMPORARY_BYTES if self._zygote.nested and isolated else 0,
+            devices=profile.devices,
             own_user=True,
         )
-        loading, sealed = rules.filters(processes=profile.processes)
+        on_gpu = profile.device != "cpu"
+        loading, sealed = rules.filters_on_gpu() if on_gpu else rules.filters(processes=profile.processes)
         packed = machine_sandbox().confinement(seen, self._box_limits(candidate), loading) + text(sealed)
         return packed + protocol.counts(self._buffers, stained=candidate.stained) + protocol.places(self._buffers)
 
@@ -203,6 +207,7 @@ class Child:
             cpu_s=self._limits.cpu_s,
             file_bytes=FILE_BYTES if self._zygote.profile.processes else OUTPUT_BYTES,
             processes=THREADS_MAX,
+            open_files=GPU_FILES if self._zygote.profile.devices else FILES,
             stack_bytes=self._limits.stack_bytes,
         )
 

@@ -13,7 +13,7 @@ from functools import cache
 
 import seccompy
 
-from evaluator_svc.syscalls import CLONE_THREAD, REFUSED, RUNNING, WRITE_FLAGS
+from evaluator_svc.syscalls import CLONE_THREAD, NEVER_IN_A_BUILD, REFUSED, RUNNING, WRITE_FLAGS
 
 READING = (
     "openat", "open", "pread64", "readv", "preadv", "access", "faccessat", "faccessat2", "readlink", "readlinkat",
@@ -39,6 +39,28 @@ STARTING = (
 
 QUIET = ("fadvise64", "personality", "getxattr", "lgetxattr", "fgetxattr", "listxattr", "inotify_init1")
 """Asked for by libraries that do without: refused, not punished."""
+
+
+DRIVER = ("seccomp", "sched_setaffinity", "memfd_create", "mlock", "tgkill")
+"""Of what no build may do: sealing itself, and what a GPU's driver and its threads do."""
+STARTS = ("execve", "execveat", "fork", "vfork")
+
+
+@cache
+def filters_on_gpu() -> tuple[bytes, bytes]:
+    """As ``filters`` for a process with a GPU, whose driver's calls nobody has listed: what is refused is listed
+    instead, and files are left to mounts and Landlock. No process is started once the kernel has warmed up.
+    """
+    warming = seccompy.Filter(default=seccompy.Action.ALLOW)
+    for name in NEVER_IN_A_BUILD:
+        if name not in DRIVER:
+            warming.errno(name, errno.EPERM)
+    warming.errno("clone3", errno.ENOSYS)
+    sealed = seccompy.Filter(default=seccompy.Action.ALLOW)
+    for name in STARTS:
+        sealed.trap(name)
+    sealed.trap("clone", args=[(0, seccompy.CmpOp.MASKED_EQ, 0, CLONE_THREAD)])
+    return warming.program, sealed.program
 
 
 @cache

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evaluator_svc.gpu_calibration import check_cold
-from evaluator_svc.nvidia import parse
+from evaluator_svc.gpu_watch import compared
+from evaluator_svc.nvidia import Gpu, parse
 from shared.errors import Fatal
 
 LINE = "GPU-1b2c, NVIDIA H200, 580.159.04, 512, 1980, 1980, 33, Not Active, Not Active, Not Active\n"
@@ -38,3 +39,26 @@ def test_a_flush_that_leaves_the_cache_warm_is_refused() -> None:
     check_cold({"16777216": 4.1e12}, 4.0e12)
     with pytest.raises(Fatal, match="16 MiB are read at 9000 GB/s"):
         check_cold({"16777216": 9.0e12}, 4.0e12)
+
+
+def gpu(line: str = LINE) -> Gpu:
+    found = parse(line)
+    assert found is not None
+    return found
+
+
+def test_a_device_that_keeps_its_clock_disturbs_nothing() -> None:
+    seen = compared(gpu(), gpu())
+    assert seen.disturbed == ()
+    assert seen.seen[0].value == "1980 to 1980 MHz, 33 °C, throttled false"
+
+
+@pytest.mark.parametrize("after", [LINE.replace(" 1980,", " 1900,", 1), LINE.replace("Not Active", "Active", 1)])
+def test_a_falling_clock_or_throttling_makes_a_moment_disturbed(after: str) -> None:
+    assert compared(gpu(), gpu(after)).disturbed
+
+
+def test_a_driver_that_says_nothing_is_unknown_and_disturbs_nothing() -> None:
+    seen = compared(None, gpu())
+    assert seen.disturbed == ()
+    assert "unknown" in seen.seen[0].value
