@@ -39,7 +39,8 @@ DTYPES = ("float32", "float64", "float16", "bfloat16", "int8", "int16", "int32",
 
 def warm() -> None:
     """In the fork server: what every child would else do first."""
-    importlib.import_module("evaluator_svc.hosted.cpu")
+    for module in ("cpu", "extensions", "kernel_audit"):
+        importlib.import_module(f"evaluator_svc.hosted.{module}")
     torch.set_num_threads(1)  # a pool of threads would not survive the fork
     with torch.inference_mode():
         torch.nn.Linear(2, 2)(torch.ones(1, 2)).sum().item()
