@@ -32,7 +32,7 @@ from shared.events import Entry, Status
 
 Settle = Callable[[Values], Awaitable[Case]]
 """Values to their case with answers in fp64."""
-STALE_KEPT = 16
+STALE_KEPT = 64
 """Values given before that a wrong answer is compared with."""
 MISSED_MAX = 2
 """Flips during a block that may go unseen: the last call of a block can be held up so long that it began before one."""
@@ -302,6 +302,7 @@ class Audited:
                 controller_ns=ran.elapsed_ns,
                 runner_ns=ran.runner_ns,
                 cpu_ns=ran.cpu_ns,
-                first_use=self.values.first_use and stage is not Stage.BLOCK,
+                first_use=self.values.first_use,
             )
         )
+        self._values = replace(self.values, first_use=False)

@@ -70,7 +70,9 @@ class Values:
 
     @property
     def name(self) -> str:
-        return self.fresh.case.name if self.flip is None else f"{self.fresh.case.name}, one element flipped"
+        if self.flip is None:
+            return self.fresh.case.name
+        return f"{self.fresh.case.name}, element {self.flip.to} of input {self.flip.input} flipped"
 
     @property
     def unflipped(self) -> Values:
@@ -93,9 +95,14 @@ class Values:
         )
 
 
+UNUSED_FIRST = 0.6
+"""Chance of a case that the process has not seen, while there is one: so they last for most of a measurement, and a
+kernel that begins to remember late meets new values, too."""
+
+
 class Deck:
-    """The order in which one process gets values: all cases once, in secret order; after that flipped ones, and cases
-    that it had longest ago.
+    """The order in which one process gets values: cases that it has not seen, and between them, flipped where that is
+    new, those that it had longest ago.
     """
 
     def __init__(self, cases: Sequence[Fresh], draw: random.Random) -> None:
@@ -112,14 +119,15 @@ class Deck:
 
     def next(self) -> Values:
         """The next values, never those of the call before (unless the pool holds one case alone, without flips)."""
-        if self._unused:
+        if self._unused and (len(self._used) < 2 or self._draw.random() < UNUSED_FIRST):
             fresh = self._unused.pop()
         else:
             fresh = self._used.pop(self._draw.randrange(max(1, len(self._used) // 2)))
         self._used.append(fresh)
         flips: tuple[Flip | None, ...] = (None, *fresh.flips)
         unseen = [flip for flip in flips if self._key(fresh, flip) not in self._seen]
-        return self.used(Values(fresh=fresh, flip=unseen[0] if unseen else self._draw.choice(flips)))
+        new_case = fresh.case.name not in {name for name, _ in self._seen}
+        return self.used(Values(fresh=fresh, flip=None if new_case else self._draw.choice(unseen or flips)))
 
     def flipped(self, values: Values) -> Values | None:
         """``values`` with one element flipped; None where no flip of them shows."""

@@ -19,9 +19,11 @@ AGAIN_SHARE = 0.25
 AGAIN_SLACK_NS = 15_000.0
 """By which a call on new values may exceed one on the same values again. Honest kernels of the example operators show
 0 to 6 % (median of 5 pairs) on an idle two-core virtual machine, single calls scatter by 10 µs."""
-AGAIN_MAJORITY = 0.75
+AGAIN_MAJORITY = 0.8
 """Of the pairs must exceed half of that, so that no single delay accuses."""
-AGAIN_FEWEST = 3
+AGAIN_FEWEST = 4
+"""Pairs. An honest kernel whose single calls scatter by a half is accused once in a hundred measurements, and an
+accusation takes three of them (``measuring``)."""
 FRESH_SHARE = 0.5
 """Branch predictors and prefetchers learn values that come again."""
 FRESH_SLACK_NS = 30_000.0
@@ -36,14 +38,14 @@ def remembers(measured: Sequence[Measured], *, memory_traffic_ns: float, overhea
     ``memory_traffic_ns``: all compulsory traffic at memory's rate. ``overhead_ns``: of a command, whatever it does.
     """
     pairs = [pair for one in measured for pair in one.again]
-    for held in (False, True):
-        found = _again([pair for pair in pairs if pair.held is held], held)
-        if found:
-            return found
+    poisoned, held = ([pair for pair in pairs if pair.held is held] for held in (False, True))
+    found = _again(poisoned, "written again") or _again(held, "whose answer it finds in its output")
+    if found:
+        return found
     return _fresh(measured, memory_traffic_ns, overhead_ns)
 
 
-def _again(pairs: Sequence[Again], held: bool) -> tuple[Entry, ...]:
+def _again(pairs: Sequence[Again], what: str) -> tuple[Entry, ...]:
     if len(pairs) < AGAIN_FEWEST:
         return ()
     again = statistics.median(pair.again_ns for pair in pairs)
@@ -52,7 +54,6 @@ def _again(pairs: Sequence[Again], held: bool) -> tuple[Entry, ...]:
     clear = sum(excess > allowed / 2 for excess in excesses)
     if statistics.median(excesses) <= allowed or clear < AGAIN_MAJORITY * len(pairs):
         return ()
-    what = "whose answer it finds in its output" if held else "written again"
     return (
         _entry("reason", f"a call on values {what} skips work that a call on new values does"),
         _entry("new_values_ns", round(statistics.median(pair.new_ns for pair in pairs))),
@@ -63,7 +64,10 @@ def _again(pairs: Sequence[Again], held: bool) -> tuple[Entry, ...]:
 
 def _fresh(measured: Sequence[Measured], memory_traffic_ns: float, overhead_ns: float) -> tuple[Entry, ...]:
     mine = [one.samples[CANDIDATE] for one in measured]
-    fresh = statistics.median(t for one in mine for t in one.fresh_ns) - overhead_ns
+    first = [t for one in mine for t in one.fresh_ns]
+    if not first:
+        return ()
+    fresh = statistics.median(first) - overhead_ns
     repeated = statistics.median(_repeated(one) for one in mine)
     control = max(
         (_control([one.samples[name] for one in measured]) for name in measured[0].samples if name != CANDIDATE),

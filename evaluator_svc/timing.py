@@ -34,6 +34,8 @@ BASELINE_BLOCK_S = 120.0
 """For one block of a baseline; beyond it the baseline's process counts as lost."""
 SHORTER = (0.5, 0.85)
 """The shorter block of a round has a share of the calls that fill one, drawn from here; the longer has twice that."""
+AGAIN, AGAIN_ENOUGH, RARELY = 0.5, 12, 0.1
+"""Chance that calls on the same values follow a call on new ones, until so many have, and after that."""
 EMPTY_COMMANDS = 5
 """At the beginning; one more in every round."""
 UNMUTATED = Contract()
@@ -98,12 +100,9 @@ class Contest:
         """Single calls after the caches were evicted, of every contestant."""
         for _ in range(times):
             for name in self._names:
-                values = self._deck.next()
-                if name == CANDIDATE:
-                    if not self._candidate.load(values):
-                        return False
-                else:
-                    self._baselines.write_inputs(values.fresh.case.inputs)
+                values = self._give(name)
+                if values is None:
+                    return False
                 evict()
                 elapsed = await self._one(name, values, Stage.COLD)
                 if elapsed is None or (name == CANDIDATE and not await self._candidate.verify()):
@@ -116,14 +115,13 @@ class Contest:
         order = self._draw.sample(self._names, len(self._names))
         share = self._draw.uniform(*SHORTER)
         shorter_first = self._draw.random() < 0.5
-        again_first = self._draw.random() < 0.5
         for half, names in enumerate((order, order[::-1])):
             long = shorter_first == bool(half)
             for name in names:
                 calls = self._length(name, share) * (2 if long and not self._contract.mutates else 1)
                 if name != CANDIDATE:
                     await self._baseline_turn(name, calls)
-                elif not await self._turn(calls, long=long, again=again_first == bool(half)):
+                elif not await self._turn(calls, long=long):
                     return False
         return await self._candidate.call(0, Stage.WARM_UP) is not None
 
@@ -131,22 +129,26 @@ class Contest:
         """Calls of the shorter block. An input that is changed in place is good for one call."""
         return 1 if self._contract.mutates else max(1, round(self._measured.samples[name].calls * share))
 
-    async def _turn(self, calls: int, *, long: bool, again: bool) -> bool:
+    async def _turn(self, calls: int, *, long: bool) -> bool:
         """The candidate's: fresh values, a question about memory, a block."""
-        mine, samples = self._candidate, self._measured.samples[CANDIDATE]
-        if not mine.load(self._deck.next()):
+        mine, samples, values = self._candidate, self._measured.samples[CANDIDATE], self._deck.next()
+        if not mine.load(values):
             return False
         fresh = await mine.call(1, Stage.FRESH)
         if fresh is None or not await mine.verify():
             return False
-        if not (await self._again(fresh.elapsed_ns) if again else await self._flipped()):
+        asked = values.first_use and self._draw.random() < (
+            AGAIN if len(self._measured.again) < AGAIN_ENOUGH else RARELY
+        )
+        if not (await self._again(fresh.elapsed_ns) if asked else await self._flipped()):
             return False
         if self._contract.mutates:
             return mine.load(self._deck.next()) and await self._block(calls, None)
         mine.fill(Fill.POISON)
         if not await self._block(calls, self._toggled() if long else None):
             return False
-        samples.fresh_ns.append(fresh.elapsed_ns)
+        if values.first_use:
+            samples.fresh_ns.append(fresh.elapsed_ns)
         return True
 
     async def _block(self, calls: int, to: Values | None) -> bool:
@@ -160,15 +162,14 @@ class Contest:
         return True
 
     async def _again(self, new_ns: float) -> bool:
-        """The values in use written again, and a call on them."""
-        held = self._draw.random() < 0.5
-        values = self._deck.used(self._candidate.values)
-        if not self._candidate.load(values, Fill.ANSWER if held else Fill.POISON, again=True):
-            return False
-        ran = await self._candidate.call(1, Stage.CHECK)
-        if ran is None or not await self._candidate.verify():
-            return False
-        self._measured.again.append(Again(new_ns=new_ns, again_ns=ran.elapsed_ns, held=held))
+        """The values in use written again and a call on them, with new poison, and with the answer given back."""
+        for held in self._draw.sample((False, True), 2):
+            if not self._candidate.load(self._candidate.values, Fill.ANSWER if held else Fill.POISON, again=True):
+                return False
+            ran = await self._candidate.call(1, Stage.CHECK)
+            if ran is None or not await self._candidate.verify():
+                return False
+            self._measured.again.append(Again(new_ns=new_ns, again_ns=ran.elapsed_ns, held=held))
         return True
 
     async def _flipped(self) -> bool:
@@ -185,15 +186,23 @@ class Contest:
         now = self._candidate.values
         return self._deck.flipped(now) if now.flip is None else self._deck.used(now.unflipped)
 
+    def _give(self, name: str) -> Values | None:
+        """Values for a contestant, written for it; None: outputs of the candidate had changed."""
+        if name == CANDIDATE:
+            values = self._deck.next()
+            return values if self._candidate.load(values) else None
+        values = Values(fresh=self._draw.choice(self._deck.all))
+        self._baselines.write_inputs(values.fresh.case.inputs)
+        return values
+
     async def _baseline_turn(self, name: str, calls: int) -> None:
-        samples, values = self._measured.samples[name], self._draw.choice(self._deck.all)
-        self._baselines.write_inputs(values.case.inputs)
-        own = Values(fresh=values)
-        samples.fresh_ns.append(await self._run(name, own, 1, Stage.FRESH))
+        samples, values = self._measured.samples[name], self._give(name)
+        assert values is not None, "only a candidate's outputs can have changed"
+        samples.fresh_ns.append(await self._run(name, values, 1, Stage.FRESH))
         samples.own_fresh_ns.append(self._baselines.own_ns)
         if self._contract.mutates:
-            self._baselines.write_inputs(values.case.inputs)
-        samples.block_ns.append(await self._run(name, own, calls, Stage.BLOCK) / calls)
+            self._baselines.write_inputs(values.fresh.case.inputs)
+        samples.block_ns.append(await self._run(name, values, calls, Stage.BLOCK) / calls)
         samples.own_block_ns.append(self._baselines.own_ns / calls)
         samples.lengths.append(calls)
 
@@ -205,10 +214,9 @@ class Contest:
             if await self._candidate.call(0, Stage.WARM_UP) is None:
                 return False
         for name in self._names:
-            samples, values = self._measured.samples[name], self._deck.next()
-            if name != CANDIDATE:
-                self._baselines.write_inputs(values.fresh.case.inputs)
-            elif not self._candidate.load(values):
+            samples = self._measured.samples[name]
+            values = self._give(name)
+            if values is None:
                 return False
             elapsed = None
             # A secret number of calls, so that a count tells nothing of what comes next.
