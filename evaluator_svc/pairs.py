@@ -64,7 +64,8 @@ async def _block(runner: Runner, calls: int, settings: Settings) -> float:
     """Time of one call in ns, by the controller's clock."""
     ran = await runner.run(calls, 0, settings.limits.call_s)
     if isinstance(ran, RunFailure):
-        raise PairFailed(ran.status.value)
+        said = ", ".join(f"{entry.name} {entry.value}" for entry in ran.evidence)
+        raise PairFailed(f"{ran.status.value}: {said}")
     if ran.return_code != 0:
         raise PairFailed(f"return code {ran.return_code}")
     return ran.elapsed_ns / calls

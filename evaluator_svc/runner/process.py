@@ -28,6 +28,10 @@ T = TypeVar("T")
 SETTLE_CPU_NS = 100_000
 """Processor time between the answer to one command and that to an empty one. It takes 20 to 50 µs; a kernel that
 answers for the runner before it is done, to stop the controller's clock, needs what it still has to do."""
+SETTLE_SURE_NS, STRIKES, STRIKES_SHARE = 2_000_000, 3, 0.05
+"""On a busy machine an honest process spends more than that now and then (interrupts and page faults are accounted to
+whom they hit). So it is told at once from work that no accident explains, or else from so many times, and such a share
+of all commands: who hides work less often changes no median."""
 IDLE_CPU_NS, IDLE_SHARE = 500_000, 0.01
 """Processor time between two commands, at least and as a share of the pause: others are timed then, and a kernel that
 is busy meanwhile slows them down."""
@@ -75,6 +79,7 @@ class Runner:
         self._buffers = Buffers(inputs, outputs, sets)
         self._box: RunnerBox | None = None
         self._ended = self._cpu_ended = 0
+        self._commands = self._strikes = 0
         """When the last command was over, and the processor time used until then; 0 before the first."""
 
     @classmethod
@@ -208,9 +213,16 @@ class Runner:
             return box.end(ending.refused(box.report(), answer.code))
         if alive > self._threads:
             return box.end(ending.left_threads(alive, self._threads))
-        if ended - answered > SETTLE_CPU_NS:
+        if self._hides_work(ended - answered):
             return box.end(ending.went_on(ended - answered))
         broken = self._buffers.slack_broken()
         if broken is not None:
             return box.end(ending.overran(broken))
         return Ran(elapsed_ns=elapsed, runner_ns=answer.spent_ns, cpu_ns=ended - before, return_code=answer.code)
+
+    def _hides_work(self, spent_ns: int) -> bool:
+        """Whether ``spent_ns`` after an answer, with what came before, is more than accidents explain."""
+        self._commands += 1
+        self._strikes += spent_ns > SETTLE_CPU_NS
+        often = self._strikes >= STRIKES and self._strikes > STRIKES_SHARE * self._commands
+        return spent_ns > SETTLE_SURE_NS or (spent_ns > SETTLE_CPU_NS and often)
