@@ -148,8 +148,11 @@ class Child:
         self.observed.kill()
 
     def kill(self) -> None:
+        """Kill it, and return when it and its reaper are gone."""
         self.observed.kill()
         self.observed.wait_gone()
+        while select.select([self._status], [], [], END_TIMEOUT_S)[0] and os.read(self._status, 4):
+            pass
 
     def close(self) -> None:
         self._resources.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 import sys
 import types
 from collections.abc import Sequence
@@ -81,6 +82,8 @@ def executed(text: str) -> types.ModuleType:
     """The module of a candidate's text, listed as an imported one is."""
     module = types.ModuleType(NAME)
     module.__file__ = f"{NAME}.py"
+    # Compilers of Python functions (triton, torch.jit) ask for their text.
+    linecache.cache[module.__file__] = (len(text), None, text.splitlines(keepends=True), module.__file__)
     sys.modules[NAME] = module  # dataclasses, torch.library and triton look a function's module up there
     exec(compile(text, module.__file__, "exec"), module.__dict__)  # noqa: S102 - the candidate's own text
     return module

@@ -62,6 +62,10 @@ def filters_on_gpu() -> tuple[bytes, bytes]:
     sealed.trap("clone", args=[(0, seccompy.CmpOp.MASKED_EQ, 0, CLONE_THREAD)])
     return warming.program, sealed.program
 
+ABSENT = (1, 10)
+"""AF_UNIX, by which the C library asks a daemon for user names, and AF_INET6, which libraries try on being imported:
+answered as where there is none. Any other family is a reach for the network."""
+
 
 @cache
 def filters(*, processes: bool) -> tuple[bytes, bytes]:
@@ -100,4 +104,6 @@ def _base() -> seccompy.Filter:
     rules = seccompy.Filter(default=seccompy.Action.TRAP)
     # glibc tries clone3 first, whose flags a filter cannot see, and falls back to clone on ENOSYS.
     rules.errno("clone3", errno.ENOSYS)
+    for family in ABSENT:
+        rules.errno("socket", errno.EAFNOSUPPORT, args=[(0, seccompy.CmpOp.EQ, family)])
     return rules

@@ -16,8 +16,7 @@ from evaluator_svc.hosted import child
 from evaluator_svc.runner.process import RunFailure
 from shared.errors import UserError
 from tests.integration.evaluator.elsewhere import impose
-from tests.integration.hosted.softmax_module import RIGHT, forward
-from tests.integration.hosted.softmax_module import Ran, lab, said, softmax, values
+from tests.integration.hosted.softmax_module import RIGHT, Ran, forward, lab, said, softmax, values
 
 MODULES = {
     "fork": forward("os.fork()", "return torch.softmax(x, -1)", before="import os\n"),
