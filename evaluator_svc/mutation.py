@@ -17,10 +17,14 @@ import numpy as np
 from evaluator_svc.cases import CHUNK, Array, Bytes, Case, Demand, Reference, elements, errors, widened
 from evaluator_svc.judge import judge
 from evaluator_svc.limits import max_limit
-from evaluator_svc.mutants import mutants
+from evaluator_svc.mutants import ROUNDED, mutants
 from evaluator_svc.oracle import Oracle
+from evaluator_svc.precision import LOW_FRACTION
 
 STALE = "answer of another draw"
+LOST = 1 / LOW_FRACTION
+"""A rounding shows where it makes this many times the reference's own error: elsewhere the set says nothing about
+precision (``precision.py``)."""
 COVERAGE_ELEMENTS = 1 << 23
 """Outputs of all cases together up to which it is counted which sets kill every mutant by themselves."""
 
@@ -77,7 +81,9 @@ class Killing:
             prefix = f"output {output}: " if len(case.references) > 1 else ""
             dead = {name.removeprefix(prefix) for name in self._by if name.startswith(prefix)}
             for name, data in _of_output(reference, stale.references[output] if stale else None, dead):
-                self._changed.add(prefix + name)
+                got = elements(data, reference.spec.dtype)
+                if not name.startswith(ROUNDED) or _changed(reference, got, LOST):
+                    self._changed.add(prefix + name)
                 self._told(prefix + name, number, case, rejected=not accepts(reference, data))
 
     async def operator(self, number: int, case: Case, oracle: Oracle, names: Sequence[str]) -> None:
@@ -88,7 +94,8 @@ class Killing:
             outputs = await oracle.wrong(case, name)
             if outputs is None:
                 continue
-            verdicts = await asyncio.to_thread(_verdicts, case.references, outputs)
+            own = LOST if name.startswith(("inputs rounded", "computed in")) else 1.0
+            verdicts = await asyncio.to_thread(_verdicts, case.references, outputs, own)
             if any(changed for changed, _ in verdicts):
                 self._changed.add(name)
             self._told(name, number, case, rejected=any(rejected for _, rejected in verdicts))
@@ -152,7 +159,7 @@ def _of_output(reference: Reference, stale: Reference | None, without: set[str])
             yield STALE, data
 
 
-def _verdicts(references: Sequence[Reference], outputs: Sequence[Array]) -> list[tuple[bool, bool]]:
+def _verdicts(references: Sequence[Reference], outputs: Sequence[Array], own: float) -> list[tuple[bool, bool]]:
     """Per output: whether the mutant's differs from the reference by more than its own error, and is rejected."""
     found = []
     for reference, output in zip(references, outputs, strict=True):
@@ -160,11 +167,12 @@ def _verdicts(references: Sequence[Reference], outputs: Sequence[Array]) -> list
             found.append((True, True))
             continue
         data = np.ascontiguousarray(output).view(np.uint8)
-        found.append((_changed(reference, output), not accepts(reference, data)))
+        found.append((_changed(reference, output, own), not accepts(reference, data)))
     return found
 
 
-def _changed(reference: Reference, output: Array) -> bool:
+def _changed(reference: Reference, output: Array, own: float) -> bool:
+    """Whether the error is more than ``own`` times the reference's."""
     if np.array_equal(output.view(np.uint8), reference.declared.view(np.uint8)):
         return False
     if not reference.spec.dtype.floating:
@@ -172,4 +180,4 @@ def _changed(reference: Reference, output: Array) -> bool:
     among = None if reference.finite else reference.declared
     with np.errstate(invalid="ignore", over="ignore"):
         rmse, top = errors(output, reference.exact, reference.spec.dtype, among=among, kind=reference.spec.dtype)
-    return not (rmse <= reference.rmse and top <= reference.max_error)
+    return not (rmse <= own * reference.rmse and top <= own * reference.max_error)

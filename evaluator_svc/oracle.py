@@ -8,6 +8,7 @@ from __future__ import annotations
 import mmap
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,8 +45,9 @@ class Oracle:
 
     async def open(self, source: str, threads: int, device: str) -> None:
         """Load the operator's text in the child, whose reference computes on ``device`` (as torch names it)."""
+        with suppress(SyntaxError):  # the child says so, as of everything else in the text
+            self._contract = contract.of(source, where=self._operator.name)
         await self._ask("open", role="oracle", source=source, name=self._operator.name, threads=threads, device=device)
-        self._contract = contract.of(source, where=self._operator.name)
 
     async def describe(self) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...], int | None, Signature]:
         """Specs of inputs and of outputs, the operations of its contractions (None: unknown), and its signature."""
@@ -78,7 +80,7 @@ class Oracle:
     async def suite(self, *, public: int = PUBLIC_CASES, held_out: Sequence[str] = HELD_OUT, room: int = 0) -> Suite:
         """Cases under new secret seeds; held-out ones while they fit into ``room`` bytes (0: all)."""
         inputs, outputs, flops, signature = await self.describe()
-        relations = await self._relations()
+        relations = await self.relations()
         cases: list[Case] = []
         skipped: list[str] = []
         for transform in ("",) * public + tuple(held_out):
@@ -123,7 +125,8 @@ class Oracle:
             return Demand.LIMITS
         return DEMANDS.get(transform, Demand.LIMITS)
 
-    async def _relations(self) -> tuple[Relation, ...]:
+    async def relations(self) -> tuple[Relation, ...]:
+        """What the reference keeps to; asked before cases, it gives those of a sum of products their ``|A||B|``."""
         said = await self._ask("relations", seeds=[new_seed() for _ in range(RELATION_DRAWS)])
         return tuple(
             Relation(**{**one, "kind": Kind(one["kind"]), "where": tuple(map(tuple, one["where"]))})
