@@ -93,7 +93,7 @@ class Zygote:
         with theirs:
             settings = json.dumps(self._settings(theirs.fileno(), nest=inside.processes))
             main = f"{self._code()}/evaluator_svc/hosted/zygote_main.py"
-            command = [str(python_home.program()), "-I", "-S", "-u", main, settings]
+            command = [str(python_home.program()), "-I", "-S", "-B", "-u", main, settings]
             boxed = machine_sandbox().launch(command, inside, fds=(theirs.fileno(),), output=self._output)
         ours.settimeout(START_TIMEOUT_S)
         try:
