@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import stat
+import struct
 import tempfile
 from pathlib import Path
 
@@ -16,12 +17,31 @@ NAME, ASSEMBLY = "kernel.so", "kernel.s"
 RECORD = "built.json"
 
 
+ELF_SHARED_OBJECT = struct.Struct("<4s3B9xHHI")
+"""Of the header (System V ABI, gABI 4.1): magic, class, byte order, version of the identification; type, machine,
+version."""
+EXPECTED_ELF = (b"\x7fELF", 2, 1, 1, 3, 62, 1)
+"""64 bits, little-endian, current; ET_DYN, EM_X86_64, current."""
+
+
 class RefusedArtefact(ValueError):
-    """What the build left behind is not a regular file of bounded size."""
+    """What the build left behind is not a regular file of bounded size, or no shared library."""
+
+
+def library(path: Path) -> bytes:
+    """Read the shared library that an untrusted build produced.
+
+    Raises:
+        RefusedArtefact: as ``collect``, or it is no shared library for x86-64.
+    """
+    data = collect(path)
+    if len(data) < ELF_SHARED_OBJECT.size or ELF_SHARED_OBJECT.unpack_from(data) != EXPECTED_ELF:
+        raise RefusedArtefact("the build left no shared library for x86-64")
+    return data
 
 
 def collect(path: Path) -> bytes:
-    """Read what an untrusted build produced, following no links.
+    """Read what an untrusted build produced, following no links. What is read is what is kept: never the path again.
 
     Raises:
         RefusedArtefact: missing, a link, not a regular file, empty, or larger than ``ARTEFACT_BYTES_MAX``.

@@ -75,7 +75,7 @@ class CpuToolchain:
             if done.status != 0:
                 return _failed(done, took, self.limits)
             try:
-                data = artefacts.collect(Path(work) / artefacts.NAME)
+                data = artefacts.library(Path(work) / artefacts.NAME)
             except artefacts.RefusedArtefact as error:
                 return _rejected(str(error), Layer.BUILD, log=done.log, build_ns=took, sandbox=done.sandbox)
             assembly = _assembly(Path(work))

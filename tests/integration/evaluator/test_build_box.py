@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import os
+import socket
 import stat
 
 import pytest
@@ -140,10 +142,38 @@ def test_a_build_cannot_write_large_files(tmp_path):
     assert failed.status is Status.COMPILE_ERROR
 
 
-def test_inline_assembler_cannot_include_host_files(toolchain):
-    failed = build(toolchain, EMPTY + 'asm(".incbin \\"/etc/passwd\\"");\n')
+HOST_FILES = (
+    "/etc/passwd", "/etc/shadow", "/proc/self/environ", "/proc/1/environ", "/dev/stdin", "/root/.bashrc",
+    "/build/../etc/passwd", "../../../../etc/passwd", "/proc/self/root/etc/passwd", "/proc/self/fd/3",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("path", HOST_FILES)
+@pytest.mark.parametrize(
+    "way",
+    [
+        '#include "{}"', "#include_next <{}>", 'asm(".incbin \\"{}\\"");', 'asm(".include \\"{}\\"");',
+        '#pragma GCC dependency "{}"\n#if __has_include("{}")\n#error it is there\n#endif\n#error not there',
+    ],
+)  # fmt: skip
+def test_no_directive_reads_a_file_of_the_host(toolchain, way, path):
+    failed = build(toolchain, EMPTY + way.replace("{}", path) + "\n")
     assert isinstance(failed, BuildFailed)
     assert failed.status is Status.COMPILE_ERROR
+    assert "it is there" not in failed.log
+    assert "root:" not in failed.log
+
+
+def test_a_constructor_of_the_kernel_does_not_run_while_it_is_built(toolchain):
+    built = build(toolchain, EMPTY + "__attribute__((constructor)) static void now() { __builtin_trap(); }\n")
+    assert isinstance(built, Built)
+
+
+def test_a_section_that_holds_linker_options_reaches_no_file(toolchain):
+    script = 'asm(".section .drectve; .ascii \\" -L/etc -lpasswd INPUT(/etc/passwd) \\"; .text");\n'
+    built = build(toolchain, EMPTY + script)
+    assert isinstance(built, Built)
+    assert b"root:" not in built.path.read_bytes()
 
 
 def test_a_cancelled_build_ends_its_compiler(tmp_path):
@@ -174,12 +204,22 @@ def test_a_missing_compiler_says_how_to_install_one(toolchain, monkeypatch):
     assert "apt-get install g++" in str(error)
 
 
-@pytest.mark.parametrize("kind", ["missing", "link", "directory", "pipe", "empty"])
+@pytest.mark.parametrize(
+    "kind", ["missing", "link", "link to a device", "directory", "pipe", "socket", "empty", "huge"]
+)
 def test_only_a_regular_file_is_taken_from_a_build(tmp_path, kind):
     path = tmp_path / "kernel.so"
     match kind:
         case "link":
             path.symlink_to("/etc/passwd")
+        case "link to a device":
+            path.symlink_to("/dev/zero")
+        case "socket":
+            with socket.socket(socket.AF_UNIX) as listener, contextlib.chdir(tmp_path):
+                listener.bind("kernel.so")
+        case "huge":
+            with path.open("wb") as file:
+                file.truncate(1 << 40)
         case "directory":
             path.mkdir()
         case "pipe":
@@ -188,3 +228,18 @@ def test_only_a_regular_file_is_taken_from_a_build(tmp_path, kind):
             path.touch()
     with pytest.raises(artefacts.RefusedArtefact):
         artefacts.collect(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "at"), [(b"!<arch>\n", 0), (b"#!/bin/sh", 0), (b"\x01", 4), (b"\x02", 5), (b"\x02", 16), (b"\x03", 18)]
+)
+def test_only_a_shared_library_for_this_machine_is_taken_from_a_build(toolchain, tmp_path, change, at):
+    built = build(toolchain, EMPTY)
+    whole = bytearray(built.path.read_bytes())
+    path = tmp_path / "kernel.so"
+    path.write_bytes(whole)
+    assert artefacts.library(path) == whole
+    whole[at : at + len(change)] = change
+    path.write_bytes(whole)
+    with pytest.raises(artefacts.RefusedArtefact, match="no shared library for x86-64"):
+        artefacts.library(path)
