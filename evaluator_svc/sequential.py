@@ -77,8 +77,3 @@ class Stopping:
         if found.low > 1.0 + self.delta and found.half_width <= CLEAR_SHARE * gain:
             return Decision.FASTER
         return Decision.PRECISE if found.half_width <= self.target else None
-
-
-def is_faster(found: Interval, delta: float) -> bool:
-    """Whether ``found`` supports the word: the whole interval beyond 1 by more than the worker's noise floor."""
-    return found.low > 1.0 + delta
