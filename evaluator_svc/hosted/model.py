@@ -93,15 +93,20 @@ def _constructed(entry: type, signature: dict[str, Any], *, without_state: bool)
     """Constructed as the reference is; with nothing where the reference has state and the candidate takes nothing."""
     args = [decode(value, _dtype) for value in signature["init"]]
     kwargs = {name: decode(value, _dtype) for name, value in signature["init_kwargs"].items()}
-    if without_state and (args or kwargs):
-        accepted = inspect.signature(entry)
-        try:
-            accepted.bind(*args, **kwargs)
-        except TypeError:
-            accepted.bind()  # raises what is said of both
-            args, kwargs = [], {}
+    if without_state and (args or kwargs) and not _accepts(entry, args, kwargs) and _accepts(entry, [], {}):
+        args, kwargs = [], {}
     model: torch.nn.Module = entry(*args, **kwargs)
     return model
+
+
+def _accepts(entry: type, args: list[Any], kwargs: dict[str, Any]) -> bool:
+    if entry.__init__ is torch.nn.Module.__init__:  # type: ignore[misc]
+        return not args and not kwargs  # it says that it takes anything, and then refuses it
+    try:
+        inspect.signature(entry).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
 
 
 def _dtype(name: str) -> torch.dtype:

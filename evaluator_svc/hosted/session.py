@@ -27,6 +27,7 @@ from evaluator_svc.runner.protocol import Report
 from shared.events import Status
 
 PRIMING_CALLS = 2
+EXIT_S, EXIT_POLL_S = 0.05, 0.001
 QUICK_S = 30.0
 """At most, for loading and for warming up where nothing is compiled on first use."""
 
@@ -116,17 +117,13 @@ class Session:
         observed.freeze()
         spent = observed.cpu_ns() - before
         page = child.page()
-        failed = _thrown(child.report(), answer.kind) or self._survivors()
         sets = sorted({(first_set + i) % self._buffers.sets for i in range(calls)})
-        if failed is None and child.exporting and sets:
-            observed.thaw()
-            failed = self._asked(Verb.EXPORT, 0, 0, timeout_s)
-            if failed is not None:
-                return failed
-            observed.freeze()
-        failed = failed or self._read(page, sets)
+        failed = _thrown(child.report(), answer.kind) or self._exported(sets, timeout_s) or self._read(page, sets)
         if failed is not None:
             return child.end(failed)
+        left = self._survivors(wait_s=EXIT_S)
+        if left is not None:
+            return child.end(left)
         # Ask again: a kernel that answered for itself is still running, and its true answer comes now.
         observed.thaw()
         failed = self._asked(Verb.SETTLE, 0, 0, timeout_s)
@@ -160,11 +157,30 @@ class Session:
         failed = _thrown(self.child.report(), answer.kind, loading=verb is Verb.LOAD)
         return None if failed is None else self.child.end(failed)
 
-    def _survivors(self) -> RunFailure | None:
-        """What outlives a call: threads beyond the grant, processes."""
-        alive, others = self.child.observed.threads_alive(), self.child.observed.others()
-        if alive > self._granted:
-            return ending.left_threads(alive, self._granted)
+    def _exported(self, sets: Sequence[int], timeout_s: float) -> RunFailure | None:
+        """Have results copied to where this process can read them, where it cannot read them where they are."""
+        if not self.child.exporting or not sets:
+            return None
+        self.child.observed.thaw()
+        failed = self._asked(Verb.EXPORT, 0, 0, timeout_s)
+        if failed is None:
+            self.child.observed.freeze()
+        return failed
+
+    def _survivors(self, *, wait_s: float) -> RunFailure | None:
+        """What outlives a call: threads beyond the grant, processes.
+
+        A thread that Python has joined may still be on its way out, so it is given ``wait_s`` for that. Results have
+        been read by then.
+        """
+        observed, until = self.child.observed, time.monotonic() + wait_s
+        while (alive := observed.threads_alive()) > self._granted:
+            if time.monotonic() > until:
+                return ending.left_threads(alive, self._granted)
+            observed.thaw()
+            time.sleep(EXIT_POLL_S)
+            observed.freeze()
+        others = observed.others()
         if others:
             return failure(Status.CHEAT, Layer.THREADS, processes=f"{others} alive after a call")
         return None
