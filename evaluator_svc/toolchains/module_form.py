@@ -69,6 +69,7 @@ IN_STRINGS = {
 """In strings that are themselves programs: the sources of extensions."""
 EXTENSION_CALLS = ("torch.utils.cpp_extension.load_inline", "torch.utils.cpp_extension.load")
 TRITON_JIT = ("triton.jit", "triton.runtime.jit", "triton.experimental.gluon.jit")
+CARRIED = re.compile(r"^(import|from) triton\b", re.MULTILINE)
 OPAQUE_STRING = re.compile(r"[A-Za-z0-9+/=\\x]{400,}")
 """A long string without a space is data or a hidden program."""
 
@@ -108,8 +109,21 @@ def read(source: str) -> Form:
         return Form(problem=f"nested {depth} deep, more than {DEPTH_MAX}")
     form = Form()
     _entry(tree, form)
-    _seen(tree, form)
+    for each in (tree, *_carried(tree)):
+        _seen(each, form)
     return form
+
+
+def _carried(tree: ast.Module) -> Iterator[ast.Module]:
+    """Files that the text carries as strings, as a solution of several does: modules with Triton kernels in them."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and CARRIED.search(node.value):
+            try:
+                carried = ast.parse(node.value)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                continue  # prose, or another language
+            if _depth(carried) <= DEPTH_MAX:
+                yield carried
 
 
 def _depth(tree: ast.AST) -> int:
@@ -195,7 +209,7 @@ def _seen(tree: ast.Module, form: Form) -> None:
             form.extensions += 1
     if _inherits_reference(tree):
         found.add("reference")
-    form.features = sorted(found)
+    form.features = sorted({*form.features, *found})
 
 
 def _is_jit(node: ast.expr, names: _Names) -> bool:

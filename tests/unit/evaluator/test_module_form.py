@@ -156,3 +156,10 @@ def test_as_a_child_program_it_answers_in_json_and_survives_what_breaks_parsers(
 
     assert json.loads(ask(WHOLE + "return x\n").stdout)["arguments"] == [1, 2]
     assert "nested" in json.loads(ask("x = " + "f" + "()" * 90_000).stdout)["problem"]
+
+
+def test_kernels_in_files_that_the_text_carries_as_strings_are_seen_and_prose_is_not():
+    kernels = "import triton\nimport threading\n\n@triton.jit\ndef double(x): ...\n"
+    form = read(f"{WHOLE}return x\nFILES = {{'kernels.py': {kernels!r}, 'notes': 'import triton, then what?'}}\n")
+    assert form.kernels == ["double"]
+    assert "threads" in form.features
