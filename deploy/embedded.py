@@ -17,12 +17,15 @@ import synthesizer_svc.settings
 from evaluator_svc.evaluators import Evaluates, evaluator_of
 from shared import topics, wire
 from shared.consume import ConsumeLimits
+from shared.errors import ChipError
 from shared.events import Event, OperatorRef, SearchFinished
 from shared.ports import Ports, open_ports
 from shared.runtime import Running, running
 from shared.settings import PortSettings
 
 POLL_S = 0.5
+PROBES_MAX, BACK_OFF_S = 2, 2.0
+"""Of an evaluator that fails its own test: a person waits, so it has one more try."""
 DRAIN_S = 1.0
 """For records in flight when the system stops: a finished search has none that matter, a resumed one asks again."""
 
@@ -96,7 +99,9 @@ def open_evaluator(ports: Ports, chip: str, environment: Mapping[str, str]) -> E
         UserError: a setting or the chip's toolchain is unusable.
     """
     settings = evaluator_svc.settings.from_env(environment)
-    return evaluator_of(ports, replace(settings, chip=chip, pool=replace(settings.pool, drain_s=DRAIN_S)))
+    canary = replace(settings.canary, probes_max=PROBES_MAX, back_off_s=BACK_OFF_S)
+    pool = replace(settings.pool, drain_s=DRAIN_S)
+    return evaluator_of(ports, replace(settings, chip=chip, pool=pool, canary=canary))
 
 
 @asynccontextmanager
@@ -109,6 +114,9 @@ async def evaluator_alone(chip: str, environment: Mapping[str, str]) -> AsyncIte
     async with open_ports(PortSettings(bus_url="memory:", store_url="memory:", cache_url="memory:")) as ports:
         evaluator = open_evaluator(ports, chip, environment)
         try:
+            found = await evaluator.probe(thorough=False)
+            if not found.healthy:
+                raise ChipError(f"this machine's evaluator fails its own test: {found.fault}")
             yield ports, evaluator
         finally:
             await evaluator.close()

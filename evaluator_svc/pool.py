@@ -14,11 +14,20 @@ from evaluator_svc.observer import Happening, Observer
 from evaluator_svc.quarantine import Quarantine, Standing
 from evaluator_svc.slot import Slot, Stuck
 from shared.clock import SECOND_NS
+from shared.errors import Fatal
 from shared.ports import Ports
 
 
+class Unsound(Fatal):
+    """The worker has failed its own test too often: no verdict of it is worth anything."""
+
+
 class Worker:
-    """See the module. ``when_stuck`` is called once an evaluation cannot be ended; ``run`` then raises ``Stuck``."""
+    """See the module. ``when_stuck`` is called once an evaluation cannot be ended; ``run`` then raises ``Stuck``.
+
+    A worker that is out for good stays, so that its probes and announcements say why, unless ``leaves_when_out``: then
+    ``run`` raises ``Unsound``.
+    """
 
     def __init__(
         self,
@@ -27,6 +36,7 @@ class Worker:
         *,
         observer: Observer | None = None,
         when_stuck: Callable[[], None] = lambda: None,
+        leaves_when_out: bool = False,
     ) -> None:
         settings = evaluator.settings
         self.id, self.chip, self.slots = worker_id(), settings.chip, settings.pool.slots
@@ -34,7 +44,7 @@ class Worker:
         self.draining = False
         self.quarantine = Quarantine(settings.canary)
         self._evaluator, self._clock = evaluator, ports.clock
-        self.when_stuck = when_stuck
+        self.when_stuck, self._leaves_when_out = when_stuck, leaves_when_out
         self._intake = Intake(
             bus=ports.bus,
             queues=ports.cache.queues,
@@ -80,6 +90,7 @@ class Worker:
 
         Raises:
             Stuck: an evaluation could not be ended; the process should end.
+            Unsound: see the class.
         """
         try:
             async with asyncio.TaskGroup() as group:
@@ -131,6 +142,12 @@ class Worker:
         self.observer.happened(Happening.PROBED)
         if not found.healthy:
             self.observer.happened(Happening.UNSOUND)
+        if self.quarantine.standing is Standing.OUT and self._leaves_when_out:
+            raise Unsound(f"this machine's evaluator fails its own test: {found.fault}")
+
+    def hindered(self) -> str:
+        """Why it takes no work now; empty when it does."""
+        return self.quarantine.reason
 
     def _now_s(self) -> float:
         return self._clock.monotonic_ns() / SECOND_NS

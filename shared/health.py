@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -36,11 +36,13 @@ class Health:
     detail: str = ""
     gone: Mapping[str, Gone] = field(default_factory=dict)
     """Dependencies that do not answer now, by name; shared by the services of a process."""
+    hindered: Callable[[], str] = str
+    """Why the service itself takes no work now; empty when it does."""
 
     @property
     def ready(self) -> bool:
         """May it be given work?"""
-        return self.phase is Phase.READY and not self.gone
+        return self.phase is Phase.READY and not self.gone and not self.hindered()
 
     @property
     def live(self) -> bool:
@@ -55,4 +57,5 @@ class Health:
         missing = "; ".join(
             f"{name} gone since {timestamps.to_text(gone.since_ns)}: {gone.reason}" for name, gone in self.gone.items()
         )
-        return missing or self.detail or self.phase.value
+        hindered = self.hindered() if self.phase is Phase.READY else ""
+        return missing or hindered or self.detail or self.phase.value

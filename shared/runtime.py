@@ -100,7 +100,9 @@ async def running(
     """
     limits = limits or ConsumeLimits()
     dependencies = Dependencies(ports, watch)
-    handle = Running(tuple(Health(service.name, gone=dependencies.gone) for service in services))
+    handle = Running(
+        tuple(Health(service.name, gone=dependencies.gone, hindered=service.hindered) for service in services)
+    )
     async with AsyncExitStack() as stack:
         for service in services:
             if service.close is not None:

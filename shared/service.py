@@ -40,6 +40,7 @@ Background = Callable[[asyncio.Event], Awaitable[None]]
 class Service:
     """What a service's ``build`` returns.
 
+    ``hindered`` says why the service takes no work just now, empty when it does: then it is not ready.
     ``recover`` runs to its end before any service consumes; ``close`` runs after all have stopped, also after failures.
     """
 
@@ -48,4 +49,5 @@ class Service:
     background: tuple[Background, ...] = ()
     servicers: tuple[Servicer, ...] = ()
     recover: Callable[[], Awaitable[None]] | None = None
+    hindered: Callable[[], str] = str
     close: Callable[[], Awaitable[None]] | None = None
