@@ -106,13 +106,20 @@ class Pool:
         when_stuck: Callable[[], None] = lambda: None,
         canary: CanaryLimits | None = None,
         findings: Sequence[Finding] = (),
+        leaves_when_out: bool = False,
         **limits: Any,
     ) -> AsyncIterator[RunningWorker]:
         """A worker for the length of the block, which drains it."""
         settings = Settings(chip=CHIP, pool=replace(QUICK, **limits), canary=canary or CanaryLimits())
         puppet = Puppet(settings, act)
         puppet.findings.extend(findings)
-        worker = Worker(ports or self.ports, evaluator or puppet, observer=Counts(), when_stuck=when_stuck)
+        worker = Worker(
+            ports or self.ports,
+            evaluator or puppet,
+            observer=Counts(),
+            when_stuck=when_stuck,
+            leaves_when_out=leaves_when_out,
+        )
         stop = asyncio.Event()
         task = asyncio.create_task(worker.run(stop))
         running = RunningWorker(worker=worker, puppet=puppet, task=task, stop=stop)

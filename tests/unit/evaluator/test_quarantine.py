@@ -10,6 +10,7 @@ import pytest
 from evaluator_svc.canary import Finding
 from evaluator_svc.observer import Happening
 from evaluator_svc.on_demand import Asked, OnDemand
+from evaluator_svc.pool import Unsound
 from evaluator_svc.quarantine import Quarantine, Standing
 from evaluator_svc.settings import CanaryLimits
 from shared import topics, wire
@@ -160,3 +161,18 @@ async def test_a_worker_in_quarantine_refuses_evaluations_on_demand_with_its_rea
         asked = Asked(operator_name="o", operator_source="x", language="cpp", kernel_source="y")
         with pytest.raises(Unavailable, match="zeros"):
             await anext(on_demand.evaluate(asked))
+
+
+@on_loop
+async def test_a_worker_that_is_out_for_good_stays_and_says_why_unless_it_is_to_leave():
+    limits = CanaryLimits(back_off_s=0.01, probes_max=2)
+    async with pool() as made, made.worker(canary=limits, findings=[MISSED] * 5) as running:
+        await until(lambda: running.worker.quarantine.standing is Standing.OUT)
+        assert running.worker.hindered() == MISSED.fault
+        assert not running.task.done()
+    async with pool() as made, made.worker(canary=limits, findings=[MISSED] * 5, leaves_when_out=True) as running:
+        running.failure_expected = True
+        await asyncio.wait({running.task})
+        with pytest.raises(ExceptionGroup) as raised:
+            running.task.result()
+        assert raised.group_contains(Unsound, match="zeros")
