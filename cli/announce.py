@@ -35,7 +35,7 @@ def lines(finished: Finished) -> list[str]:
     if best:
         speed = best["speedup"]
         over = ", ".join(f"{speed[b]:.2f}x over {b}" for b in ("eager", "compiled") if speed[b] is not None)
-        text.append(f"speedup   {over}; 95 % interval {speed['ci_low']:.2f} to {speed['ci_high']:.2f}, re-measured")
+        text.append(f"speedup   {over}; 99.4 % interval {speed['ci_low']:.2f} to {speed['ci_high']:.2f}, re-measured")
         text.append(f"trust     {best['trust']}")
         if best["sol_fraction"] is not None:
             text.append(f"roofline  {100 * best['sol_fraction']:.0f} % of the speed of light")

@@ -61,7 +61,7 @@ def lines(search: pb.Search) -> list[str]:
         text.append(f"open      {search.synthesizing} being written, {search.evaluating} being evaluated")
     if search.winner_id:
         interval = f"{search.winner_low_ppm / PPM:.2f} to {search.winner_high_ppm / PPM:.2f}"
-        text.append(f"speedup   {search.winner_speedup_ppm / PPM:.2f}x; 95 % interval {interval}, re-measured")
+        text.append(f"speedup   {search.winner_speedup_ppm / PPM:.2f}x; 99.4 % interval {interval}, re-measured")
     elif search.best_candidate_id:
         text.append(f"best      {search.best_speedup_ppm / PPM:.2f}x so far, not re-measured")
     eta = f", about {search.eta_ns // NS_PER_S} s to go" if search.eta_ns >= 0 and not search.outcome else ""

@@ -136,7 +136,7 @@ def measurements(title: str, evaluation: Evaluation) -> Table:
         )
     for speedup in evaluation.speedups:
         interval = f"{ratio(speedup.low_ppm)} to {ratio(speedup.high_ppm)}"
-        table.add_row(f"speedup over {speedup.baseline}", f"{ratio(speedup.ratio_ppm)}, 95 % interval {interval}")
+        table.add_row(f"speedup over {speedup.baseline}", f"{ratio(speedup.ratio_ppm)}, 99.4 % interval {interval}")
     roofline = evaluation.roofline
     if roofline.floor_ns:
         share = f"{roofline.fraction_ppm / 1e4:.0f} % of the speed of light ({roofline.floor_ns / 1e3:.1f} µs)"

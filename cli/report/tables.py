@@ -52,7 +52,7 @@ def headline(tree: Tree, best: Node | None) -> str:
         if speedup:
             return (
                 f"A kernel of {operator} on {chip}, {_times(speedup.ratio_ppm)} as fast as "
-                f"the {speedup.baseline} baseline ({_interval(speedup)}, 95 % interval)."
+                f"the {speedup.baseline} baseline ({_interval(speedup)}, 99.4 % interval)."
             )
     endings = {
         "no_improvement": f"No kernel of {operator} on {chip} was shown to beat the baseline.",

@@ -88,7 +88,7 @@ def page(results: Mapping[str, Mapping[str, Any]], *, chip: str, evaluations: in
 - {evaluations} evaluations per operator; {datetime.now(UTC):%Y-%m-%d}
 
 Times are medians per call in µs, measured interleaved in one run; memory pages are kept on both sides. The interval is
-the 95 % bootstrap interval of the re-measured speedup over the faster baseline. Speed of light: the calibrated floor
+the 99.4 % interval of the re-measured speedup over the faster baseline. Speed of light: the calibrated floor
 over the measured time.
 
 """

@@ -64,7 +64,7 @@ async def test_a_search_is_submitted_followed_brought_home_and_replayed(tmp_path
         submitted = await kernelevolve(tmp_path, *wish, "--watch", "--out", "home", **here)
         assert submitted.code == 0, submitted.err
         assert re.search(r"^outcome +improved", submitted.out, re.MULTILINE)
-        assert re.search(r"^speedup .*95 % interval", submitted.out, re.MULTILINE)
+        assert re.search(r"^speedup .*99.4 % interval", submitted.out, re.MULTILINE)
         assert re.search(r"^trust +L3", submitted.out, re.MULTILINE)
         assert "[6/6]" in submitted.err
         home = tmp_path / "home"
