@@ -136,7 +136,11 @@ STAGE_SECONDS = Histogram(
     buckets=SLOW_S,
 )
 QUEUE_DEPTH = Gauge("queue_depth", "Work in the shared queue of a chip, by state: waiting or claimed.", "chip", "state")
-SLOTS = Gauge("evaluator_slots", "Evaluations that this process runs at the same time; 0 while it drains or is in quarantine.", "chip")
+SLOTS = Gauge(
+    "evaluator_slots",
+    "Evaluations that this process runs at the same time; 0 while it drains or is in quarantine.",
+    "chip",
+)
 QUEUE_WAIT_SECONDS = Histogram(
     "queue_wait_seconds",
     "From the publication of an evaluation request to its claim by a worker, by the publisher's clock.",
@@ -148,8 +152,8 @@ POOL = Counter(
     "pool_events_total",
     "What happened to requests in a pool: taken_in, poison, added_again (the queue had lost it), forgotten (its "
     "partition moved), redelivered (another worker had lost it), given_up (too many had), fenced (a late result was "
-    "dropped), given_back (unfinished at the end of the drain), overdue, stuck, probed (a worker tried itself), unsound (and "
-    "found a fault), withdrawn (a verdict of a worker found unsound meanwhile).",
+    "dropped), given_back (unfinished at the end of the drain), overdue, stuck, probed (a worker tried itself), "
+    "unsound (and found a fault), withdrawn (a verdict of a worker found unsound meanwhile).",
     *("chip", "event"),
 )
 
