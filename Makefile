@@ -16,7 +16,7 @@ NAME ?= *
 SEED ?= 1
 CLUSTER := $(BIN)/python -m deploy.local
 
-.PHONY: help setup protos lint test test-all chaos load run replay bench aa clean up down status logs
+.PHONY: help setup protos lint test test-all cheats chaos load endurance run replay bench aa clean up down status logs
 
 help: ## list targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -49,11 +49,17 @@ test: $(STAMP) ## all tests but the slow ones: servers come from packages; no Do
 test-all: $(STAMP) ## the slow ones too
 	$(BIN)/python -m pytest -q -m 'not gpu'
 
+cheats: $(STAMP) ## every known cheat and every honest look-alike on CHIP, as a table; writes docs/results/
+	$(BIN)/python -m tests.cheats.run --chip $(CHIP)
+
 chaos: $(STAMP) ## searches while processes and servers are killed, against an undisturbed run (SEED); writes docs/results/; ten minutes
 	$(BIN)/python -m tests.chaos.run --seed $(SEED) --report docs/results/chaos.md
 
 load: $(STAMP) ## throughput, utilization and delays of a local cluster with a simulated chip; minutes
 	$(BIN)/python tests/bench/load.py
+
+endurance: $(STAMP) ## a thousand evaluations in a row, a third hostile: leaks and overhead; writes docs/results/; half an hour
+	$(BIN)/python -m tests.bench.endurance --evaluations 1000 --seed $(SEED)
 
 run: $(STAMP) ## search for a faster kernel of OPERATOR on this machine's CPU
 	$(BIN)/kernelevolve optimize $(OPERATOR) --evaluations $(EVALUATIONS)

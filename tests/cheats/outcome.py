@@ -1,0 +1,62 @@
+"""What came of an entry, and whether that is what its manifest asks for."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from evaluator_svc.layers import Layer, caught_by
+from shared.events import Evaluation, Status
+from tests.cheats.manifest import Cheat, Entry, LookAlike, Refused
+from tests.cheats.workplace import Workplace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """``problem`` is empty when all is as it should be."""
+
+    entry: Entry
+    status: str
+    layer: Layer | None
+    evidence: str
+    problem: str
+    seconds: float
+
+
+def tried(place: Workplace, entry: Entry) -> Outcome:
+    """Evaluate ``entry`` and compare."""
+    begin = time.monotonic()
+    if isinstance(entry, Refused):
+        said = place.refusal(entry.operator)
+        status, layer, evidence = "refused" if said else "admitted", Layer.ADMISSION if said else None, said
+        problem = "" if entry.says in said and said else f"expected a refusal that says `{entry.says}`"
+    else:
+        found = place.evaluate(entry)
+        status, layer, evidence = found.status.value, caught_by(found.evidence), _text(found)
+        problem = _problem(entry, found, layer, evidence)
+    return Outcome(
+        entry=entry,
+        status=status,
+        layer=layer,
+        evidence=evidence,
+        problem=problem,
+        seconds=time.monotonic() - begin,
+    )
+
+
+def _text(found: Evaluation) -> str:
+    return "; ".join(f"{entry.name}: {entry.value}" for entry in found.evidence)
+
+
+def _problem(entry: Cheat | LookAlike, found: Evaluation, layer: Layer | None, evidence: str) -> str:
+    if isinstance(entry, LookAlike):
+        return "" if found.status is Status.PASSED else "an honest kernel was rejected"
+    if found.status is Status.PASSED:
+        return "missed: it passed"
+    if found.status not in entry.status:
+        return f"expected status {' or '.join(status.value for status in entry.status)}"
+    if layer not in entry.layer:
+        return f"expected to be caught by {' or '.join(one.value for one in entry.layer)}"
+    if entry.says not in evidence:
+        return f"expected evidence that says `{entry.says}`"
+    return ""
