@@ -34,8 +34,9 @@ Settle = Callable[[Values], Awaitable[Case]]
 """Values to their case with answers in fp64."""
 STALE_KEPT = 64
 """Values given before that a wrong answer is compared with."""
-MISSED_MAX = 2
-"""Flips during a block that may go unseen: the last call of a block can be held up so long that it began before one."""
+MISSED_MAX, MISSED_SHARE = 2, 0.25
+"""Flips during blocks that may go unseen, and share of them: calls of one block take unequal times, so that now and
+then the last one began before a flip all the same."""
 CLEAR_CALLS = 1.5
 """A flip counts when this many calls' time was left after it, so that a call began later and read all of it."""
 WORD = 4
@@ -97,7 +98,7 @@ class Audited:
             index, offset, element = values.element()
             self._runner.input_bytes(self._set, index)[offset : offset + len(element)] = element
         self._values = values
-        self._measured.first_uses += values.first_use
+        self._measured.first_uses += values.first_use and not again
         self.fill(fill)
         return True
 
@@ -166,7 +167,9 @@ class Audited:
         if at is None:
             return ran if await self.verify() else None
         self._values = to
-        clear = at < begun + ran.elapsed_ns * (1.0 - CLEAR_CALLS / calls)
+        # It may have been off the processor for all of that time in its last call.
+        waited = max(0, ran.elapsed_ns - ran.cpu_ns)
+        clear = at < begun + ran.elapsed_ns * (1.0 - CLEAR_CALLS / calls) - waited
         return ran if await (self._follows() if clear else self._once_more()) else None
 
     async def verify(self) -> bool:
@@ -202,12 +205,13 @@ class Audited:
             self._measured.followed += 1
             return self._keep(copies)
         self._measured.missed += 1
-        if self._measured.missed <= MISSED_MAX:
+        missed, followed = self._measured.missed, self._measured.followed
+        if missed <= MISSED_MAX or missed < MISSED_SHARE * (missed + followed):
             return await self._once_more()
         evidence = (
             Entry(name="reason", value="an element of the input changed during a block, and the answer did not"),
-            Entry(name="changes_followed", value=str(self._measured.followed)),
-            Entry(name="changes_missed", value=str(self._measured.missed)),
+            Entry(name="changes_followed", value=str(followed)),
+            Entry(name="changes_missed", value=str(missed)),
         )
         return self.fail(Verdict(status=Status.CHEAT, evidence=(caught(Layer.FRESH), *evidence)))
 

@@ -24,10 +24,11 @@ from evaluator_svc.samples import CANDIDATE, Clocked, Measured, Samples
 from evaluator_svc.settings import TimingSettings
 from shared.events import PPM
 
-SLOPE_SHARE = 0.6
+SLOPE_SHARE, SLOPE_MAJORITY = 0.6, 0.8
 """Calls that follow another in a block cost at least this share of the mean. A kernel that works in the first call of
 a block only has none at all; one that is right has 1 less the round trip and the cold outputs of the first call, and
-blocks of two and four calls of 2 ms each scatter by 5 to 10 % on an idle two-core virtual machine."""
+blocks of two and four calls of 2 ms each scatter by 5 to 10 % on an idle two-core virtual machine. The majority of
+rounds must say so, within half of what is missing."""
 PAIRS_MIN = 3
 """Fewer rounds give no slope."""
 CPU_SHARE = 1.05
@@ -64,12 +65,16 @@ def disagreement(
 
 def slope_ns(samples: Samples) -> float | None:
     """Median over rounds of what one more call in a block costs; None with too few rounds of two lengths."""
-    found = [
+    found = _slopes(samples)
+    return statistics.median(found) if len(found) >= PAIRS_MIN else None
+
+
+def _slopes(samples: Samples) -> list[float]:
+    return [
         (long * n_long - short * n_short) / (n_long - n_short)
         for (short, n_short), (long, n_long) in _rounds(samples)
         if n_long != n_short
     ]
-    return statistics.median(found) if len(found) >= PAIRS_MIN else None
 
 
 def _slope(mine: Iterable[Samples], overhead_ns: float) -> Disagreement | None:
@@ -80,7 +85,10 @@ def _slope(mine: Iterable[Samples], overhead_ns: float) -> Disagreement | None:
         lengths = statistics.median(samples.lengths)
         mean = samples.median_ns
         # The round trip is part of every block, and of the mean in proportion.
-        if slope < SLOPE_SHARE * (mean - overhead_ns / lengths):
+        due = mean - overhead_ns / lengths
+        slopes = _slopes(samples)
+        clear = sum(one < (1.0 + SLOPE_SHARE) / 2 * due for one in slopes)
+        if slope < SLOPE_SHARE * due and clear >= SLOPE_MAJORITY * len(slopes):
             return Disagreement(
                 one="mean of a call", one_ns=mean, other="slope between two block lengths", other_ns=slope
             )

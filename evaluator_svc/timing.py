@@ -132,14 +132,14 @@ class Contest:
     async def _turn(self, calls: int, *, long: bool) -> bool:
         """The candidate's: fresh values, a question about memory, a block."""
         mine, samples, values = self._candidate, self._measured.samples[CANDIDATE], self._deck.next()
-        if not mine.load(values):
+        chance = AGAIN if len(self._measured.again) < AGAIN_ENOUGH else RARELY
+        asked = values.first_use and not self._contract.mutates and self._draw.random() < chance
+        # Written twice where the same values will be written again: what is copied, and its copy, are as warm then.
+        if not mine.load(values) or (asked and not mine.load(mine.values, again=True)):
             return False
         fresh = await mine.call(1, Stage.FRESH)
         if fresh is None or not await mine.verify():
             return False
-        asked = values.first_use and self._draw.random() < (
-            AGAIN if len(self._measured.again) < AGAIN_ENOUGH else RARELY
-        )
         if not (await self._again(fresh.elapsed_ns) if asked else await self._flipped()):
             return False
         if self._contract.mutates:
