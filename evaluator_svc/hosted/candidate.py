@@ -33,13 +33,16 @@ OUT_OF_REACH = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT)
 """Errors of a candidate that tried what its box does not hold."""
 CHANNEL_LOST, NOT_STARTED = 76, 70
 """Exit statuses; the first as in ``native.cpp``."""
+EXTENSIONS = "torch.utils.cpp_extension"
+"""What our hooks for extensions import, too; on a GPU that starts the driver, which survives no fork."""
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool")
 """In the order of ``enum KeDtype``."""
 
 
-def warm() -> None:
-    """In the fork server: what every child would else do first."""
-    for module in ("cpu", "extensions", "kernel_audit"):
+def warm(modules: Sequence[str]) -> None:
+    """In the fork server, which has imported ``modules``: what every child would else do first."""
+    own = ("cpu", "extensions", "kernel_audit") if EXTENSIONS in modules else ("cpu",)
+    for module in own:
         importlib.import_module(f"evaluator_svc.hosted.{module}")
     torch.set_num_threads(1)  # a pool of threads would not survive the fork
     with torch.inference_mode():

@@ -17,6 +17,8 @@ from evaluator_svc.runner.process import Ran
 NODES = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
 """The leased device, and what all devices share."""
 DRIVER = ("/usr/local/nvidia", "/opt/nvidia", "/proc/driver/nvidia", "/sys")
+NVML = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+"""Whether there is a device is asked without starting the driver."""
 TOOLS = ("/usr/local/cuda", "/usr/bin", "/usr/include", "/etc/alternatives", "/usr/libexec")
 """What compiles a Triton kernel's launcher on first use."""
 
@@ -26,9 +28,15 @@ def profile() -> Profile:
     return Profile(
         name="gpu",
         device="cuda",
-        modules=("torch", "torch.utils.cpp_extension", "triton"),
+        # Not torch.utils.cpp_extension: importing it starts the driver, and a driver that runs survives no fork.
+        modules=("torch", "triton"),
         mounts=tuple(as_mount(Path(path)) for path in (*DRIVER, *TOOLS) if Path(path).exists()),
-        environment={"PATH": "/usr/local/cuda/bin:/usr/bin", "CUDA_VISIBLE_DEVICES": "0", "CUDA_CACHE_DISABLE": "1"},
+        environment={
+            "PATH": "/usr/local/cuda/bin:/usr/bin",
+            "CUDA_VISIBLE_DEVICES": "0",
+            "CUDA_CACHE_DISABLE": "1",
+            **NVML,
+        },
         processes=True,
         hide_proc=False,
         address_space=False,

@@ -35,7 +35,7 @@ def main() -> None:
     for name in settings["modules"]:
         importlib.import_module(name)
     native = importlib.import_module("evaluator_svc.hosted.native").Native(settings["library"])
-    importlib.import_module("evaluator_svc.hosted.candidate").warm()
+    importlib.import_module("evaluator_svc.hosted.candidate").warm(settings["modules"])
     nested = settings["nest"] and _can_nest(native, settings)
     server.sendall(json.dumps({"nested": nested}).encode())
     gc.collect()
