@@ -71,8 +71,7 @@ def parse(data: bytes | str, *, where: str, reference: str | None = None) -> Def
     """
     raw = fields.parse(data, where)
     name = fields.need(raw, "name", str, where)
-    if not name.isprintable():
-        raise OperatorError("is not one line", where=f"{where}: name")
+    fields.one_line(name, f"{where}: name")
     axes = tuple(_axis(key, each, f"{where}: axes.{key}") for key, each in _named(raw, "axes", where, empty=True))
     known = {axis.name for axis in axes}
     inputs = tuple(_tensor(key, each, known, f"{where}: inputs.{key}") for key, each in _named(raw, "inputs", where))

@@ -17,6 +17,7 @@ from shared.errors import UserError
 BYTES_MAX = 4 << 20
 """Of one JSON text: as much as a kernel's source may have."""
 SHOWN_MAX = 60
+NAME_CHARS_MAX = 200
 
 _KINDS: dict[type, str] = {str: "a string", int: "an integer", bool: "true or false", dict: "an object", list: "a list"}
 
@@ -105,6 +106,16 @@ def names(record: Mapping[str, Any], where: str) -> None:
     for name in record:
         if not name.isidentifier() or keyword.iskeyword(name) or name == "self":
             raise UserError(f"`{printable(name)}` cannot name an argument", where=where)
+
+
+def one_line(text: str, where: str) -> None:
+    """Refuse a name that no line of a table could hold.
+
+    Raises:
+        UserError: more than a line, or too long a one.
+    """
+    if not text.isprintable() or len(text) > NAME_CHARS_MAX:
+        raise UserError(f"is not one line of at most {NAME_CHARS_MAX} characters", where=where)
 
 
 def shown(value: Any) -> str:

@@ -89,16 +89,28 @@ def _bindings(definition: Definition) -> Mapping[str, str]:
 def of_module(source: str) -> Interface | None:
     """The interface of a KernelBench module as far as its text tells it, or None where it does not.
 
-    It does when ``Model`` has no constructor, and so no parameters. What results come in is then not known: they are
-    handed on as the kernel gives them.
+    It does when ``Model`` has no constructor, or one that only calls its parent's, and so no parameters. What results
+    come in is then not known: they are handed on as the kernel gives them.
     """
     classes = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == "Model"]
     methods = {node.name: node for node in classes[-1].body if isinstance(node, ast.FunctionDef)}
     bases = [ast.unparse(base) for base in classes[-1].bases]
-    if "__init__" in methods or "forward" not in methods or bases not in (["torch.nn.Module"], ["nn.Module"]):
+    trivial = "__init__" not in methods or _trivial(methods["__init__"])
+    if not trivial or "forward" not in methods or bases not in (["torch.nn.Module"], ["nn.Module"]):
         return None
     takes = signature(methods["forward"])
     if takes.any_number or takes.required != len(takes.names):
         return None
     names = takes.names[1:]
     return Interface(arguments=names, tensors=names, outputs=(), container="")
+
+
+def _trivial(constructor: ast.FunctionDef) -> bool:
+    """Whether it takes nothing and does nothing but call the parent's."""
+    statements = [ast.unparse(node) for node in constructor.body if not _is_text(node)]
+    calls = {f"super({arguments}).__init__()" for arguments in ("", "Model, self")}
+    return signature(constructor).names == ("self",) and set(statements) <= calls | {"pass"}
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

@@ -198,8 +198,7 @@ def _path(text: str, where: str) -> str:
 
 def _line(raw: Mapping[str, Any], name: str, where: str) -> str:
     value: str = fields.need(raw, name, str, where)
-    if not value.isprintable():
-        raise UserError("is not one line", where=f"{where}: {name}")
+    fields.one_line(value, f"{where}: {name}")
     return value
 
 

@@ -88,8 +88,7 @@ def parse(line: bytes | str, definition: Definition, where: str) -> Workload:
             raise UserError(f"is of definition `{fields.printable(named)}`, not `{definition.name}`", where=where)
         raw = fields.need(raw, "workload", dict, where)
     uuid = fields.need(raw, "uuid", str, where)
-    if not uuid.isprintable():
-        raise UserError("is not one line", where=f"{where}: uuid")
+    fields.one_line(uuid, f"{where}: uuid")
     axes = _axes(fields.need(raw, "axes", dict, where), definition, where)
     given = fields.maybe(raw, "inputs", dict, where, {})
     for name in given:
@@ -135,8 +134,8 @@ def _axes(given: Mapping[str, Any], definition: Definition, where: str) -> dict[
     axes = {axis.name: axis.value for axis in definition.axes if axis.value is not None}
     for name, size in given.items():
         fields.an(int, size, f"{where}: axes.{name}")
-        if axes.setdefault(name, size) != size:
-            raise OperatorError(f"is {size}, the definition says {axes[name]}", where=f"{where}: axes.{name}")
+        if not known[name].expression:
+            axes.setdefault(name, size)
     missing = [axis.name for axis in definition.axes if axis.name not in axes and not axis.expression]
     if missing:
         raise OperatorError(f"gives no size for axis `{missing[0]}`", where=where)
@@ -149,6 +148,8 @@ def _axes(given: Mapping[str, Any], definition: Definition, where: str) -> dict[
             axes[axis.name] = expressions.size(axis.expression, axes, f"{where}: axes.{axis.name}")
         waiting = [axis for axis in waiting if axis not in ready]
     for name, size in axes.items():
+        if given.get(name, size) != size:
+            raise OperatorError(f"is {given[name]}, the definition says {size}", where=f"{where}: axes.{name}")
         if size < 1:
             raise OperatorError(f"is {size}", where=f"{where}: axes.{name}", hint="an axis has at least one element")
     return axes

@@ -51,6 +51,19 @@ def test_a_triton_solution_needs_a_chip_that_takes_triton():
         understand(Asked(foreign=DEFINED, solution=triton), CPU, ())
 
 
+CONSTRUCTED = """    def __init__(self):
+        \"\"\"Nothing to keep.\"\"\"
+        super(Model, self).__init__()
+
+    def forward"""
+
+
+def test_a_constructor_that_keeps_nothing_leaves_no_parameters():
+    source = SOFTMAX.replace("    def forward", CONSTRUCTED)
+    made = understand(Asked(operator_source=source, language="python", kernel_source=FUNCTION), CPU, ())
+    assert made.kernel.form == "module of functions, called at `softmax`"
+
+
 @pytest.mark.parametrize("entry", ["", "softmax"])
 def test_a_module_of_functions_is_called_at_the_one_that_fits_or_is_named(entry):
     made = understand(Asked(operator_source=SOFTMAX, language="python", kernel_source=FUNCTION, entry=entry), CPU, ())

@@ -85,6 +85,8 @@ def test_a_definition_that_is_none_is_refused(changes: dict[str, Any], said: str
         ({"axes": {"batch": 0}}, "axes.batch: is 0"),
         ({"axes": {"batch": True}}, "axes.batch: is true, not an integer"),
         ({"axes": {"batch": 3, "hidden": 65}}, "axes.hidden: is 65, the definition says 64"),
+        ({"uuid": "u" * 201}, "uuid: is not one line of at most 200 characters"),
+        ({"uuid": "two\nlines"}, "uuid: is not one line of at most 200 characters"),
         ({"axes": {"batch": 3, "rows": 1}}, "axes: `rows` is no axis of `rmsnorm_h64`"),
         (given(z={"type": "random"}), "inputs: `z` is no input of `rmsnorm_h64`"),
         (given(x={"type": "poem"}), "inputs.x: has type `poem` (random, scalar, safetensors, custom)"),
@@ -121,6 +123,11 @@ def test_a_workload_is_chosen_by_its_uuid_or_the_beginning_of_it() -> None:
 def test_axes_that_follow_from_others_are_worked_out_in_any_order() -> None:
     follows = {"total": {"type": "expr", "expression": "rows * 2"}, "rows": {"type": "expr", "expression": "batch + 1"}}
     assert loaded(made(**axes(**follows))).axes == {"batch": 32, "hidden": 64, "rows": 33, "total": 66}
+    given_too = loaded(made(**axes(**follows)), axes={"batch": 32, "total": 66})
+    assert given_too.axes["total"] == 66
+    assert "axes.total: is 65, the definition says 66" in line(
+        loaded, made(**axes(**follows)), axes={"batch": 32, "total": 65}
+    )
     circle = {"a": {"type": "expr", "expression": "b"}, "b": {"type": "expr", "expression": "a"}}
     assert "axis `a` follows from itself" in line(loaded, made(**axes(**circle)))
     for expression, said in {
