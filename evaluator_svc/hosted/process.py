@@ -8,6 +8,7 @@ candidate allocates is stained while it is checked, and its results are judged o
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -47,6 +48,7 @@ class HostedRunner:
         *,
         primer: Sequence[Any] | None,
         primed: bool,
+        persistent: int,
     ) -> None:
         self.sandbox = ""
         self.failure: RunFailure | None = None
@@ -54,9 +56,13 @@ class HostedRunner:
         """Results were copied by the candidate's side: this machine lets the controller read no memory of others."""
         self._hosts, self._profile, self._candidate, self._limits = hosts, profile, candidate, limits
         self._primer, self._primed = primer, primed
+        self._persistent = persistent
+        """How many inputs, the last ones, keep their values for a process' life."""
+        self._weights = b""
         self._buffers = buffers
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="hosted")
         self._session: Session | None = None
+        self._copies: dict[tuple[int, int], memoryview] = {}
 
     @classmethod
     def open(
@@ -84,8 +90,9 @@ class HostedRunner:
         that the operator ``mutates``, which the candidate is given as private copies, filled anew before every call.
         ``primer``: inputs, one buffer each, of the calls that warm the kernel up before it is sealed: values that need
         not stay unknown to it, e.g. the suite's first case, which is repeated anyway. Without them it is warmed up on
-        zeros, and not at all where the operator declares ``persistent_weights``: the first call may pack them, so the
-        caller gives every call of this process the same ones. Else as ``Runner.open``.
+        zeros, and not at all where the operator declares ``persistent_weights``: the first call may pack them. A
+        process has the right to one set of those, so a call on other ones is made in a new process. Else as
+        ``Runner.open``.
 
         Raises:
             OperatorError: the operator takes what a hosted kernel cannot be given; ``where`` names it.
@@ -114,6 +121,7 @@ class HostedRunner:
             limits or RunnerLimits(),
             primer=primer,
             primed=(primer is not None or not persistent_weights) and not profile.interpreted,
+            persistent=len(signature.state) if persistent_weights else 0,
         )
 
     async def __aenter__(self) -> Self:
@@ -172,7 +180,7 @@ class HostedRunner:
         total = Ran(elapsed_ns=0, runner_ns=0, cpu_ns=0, return_code=0)
         for count, first in steps:
             if self.failure is None:
-                outcome = await self._in_thread(partial(self._opened().run, count, first, timeout_s))
+                outcome = await self._in_thread(partial(self._run, count, first, timeout_s))
                 if isinstance(outcome, Ran):
                     total = _sum(total, outcome)
                     continue
@@ -205,10 +213,33 @@ class HostedRunner:
             self._candidate,
             self._buffers,
             self._limits,
+            self._copies,
             mutated=len(self._candidate.told["mutates"]),
         )
         self._session, self.sandbox, self.exporting = session, session.child.level, session.child.exporting
         self.failure = session.load(self._primer, primed=self._primed)
+        if self._persistent and self._primer:
+            self._weights = self._digest(0)
+
+    def _run(self, calls: int, first_set: int, timeout_s: float) -> Ran | RunFailure:
+        if self._persistent and calls:
+            weights = self._digest(first_set)
+            if self._weights not in (b"", weights):
+                self._opened().child.close()
+                self._primer, self._primed = None, False  # these are not the weights to pack
+                self._start()
+                if self.failure is not None:
+                    return self.failure
+            self._weights = weights
+        return self._opened().run(calls, first_set, timeout_s)
+
+    def _digest(self, set_: int) -> bytes:
+        """Of the inputs that are persistent."""
+        digest = hashlib.sha256()
+        count = len(self._buffers.inputs)
+        for index in range(count - self._persistent, count):
+            digest.update(self.input_bytes(set_, index))
+        return digest.digest()
 
     def _stop(self) -> None:
         if self._session is not None:

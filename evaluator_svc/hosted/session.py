@@ -6,6 +6,7 @@ and between an answer and the reading of its results no instruction of it runs.
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Sequence
@@ -34,6 +35,7 @@ QUICK_S = 30.0
 
 class Session:
     """One candidate's process from its start. ``mutated``: how many of the outputs are new values of inputs.
+    ``copies`` keeps what was read of outputs that the candidate can write to, by set and index.
 
     Raises:
         Fatal: the process did not start.
@@ -41,7 +43,14 @@ class Session:
     """
 
     def __init__(
-        self, zygote: Zygote, candidate: Candidate, buffers: Buffers, limits: RunnerLimits, *, mutated: int
+        self,
+        zygote: Zygote,
+        candidate: Candidate,
+        buffers: Buffers,
+        limits: RunnerLimits,
+        copies: dict[tuple[int, int], memoryview],
+        *,
+        mutated: int,
     ) -> None:
         self._buffers, self._limits, self._granted = buffers, limits, candidate.threads
         self._returned = len(buffers.outputs) - mutated
@@ -51,10 +60,10 @@ class Session:
         self._compiles = zygote.profile.processes
         self._fills = zygote.profile.device != CPU
         self._base = self.child.report().base
-        self._copies: dict[tuple[int, int], memoryview] = {}
-        if self.child.exporting:  # what the candidate can write to is read once, and then judged
-            places = [(set_, index) for set_ in range(buffers.sets) for index in range(len(buffers.outputs))]
-            self._copies = {place: memoryview(bytearray(buffers.outputs[place[1]].nbytes)) for place in places}
+        self._copies = copies
+        if self.child.exporting and not copies:  # what the candidate can write to is read once, and then judged
+            for set_, (index, spec) in itertools.product(range(buffers.sets), enumerate(buffers.outputs)):
+                copies[set_, index] = memoryview(bytearray(spec.nbytes))
 
     def output(self, set_: int, index: int) -> memoryview:
         """What was read last."""

@@ -24,7 +24,7 @@ from shared.dtypes import DType
 SHAPE = (64, 1000)
 SPEC = TensorSpec(shape=SHAPE, dtype=DType.F32)
 ONE_TENSOR = Signature(arguments=(None,))
-LIMITS = RunnerLimits(memory_bytes=1 << 30, load_s=10.0)
+LIMITS = RunnerLimits(memory_bytes=1 << 30, load_s=30.0)
 FORWARD = """
 import torch
 

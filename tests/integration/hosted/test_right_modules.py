@@ -36,7 +36,7 @@ HONEST = {
     "writes a cache on its first call": forward(
         "first and (first.pop(), open('/tmp/cache', 'w').close())", SOFTMAX, before="first = [1]\n"
     ),
-    "imports on its first call": forward("import torch._dynamo, xml.dom, decimal", SOFTMAX),
+    "imports on its first call": forward("import sqlite3, xml.dom, decimal", SOFTMAX),
     "uses numpy": forward(
         "e = numpy.exp(x.numpy() - x.numpy().max(-1, keepdims=True))",
         "return torch.from_numpy(e / e.sum(-1, keepdims=True))", before="import numpy\n",
