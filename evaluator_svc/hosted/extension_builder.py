@@ -87,11 +87,13 @@ class Builder:
 
     def finish(self, source: str) -> None:
         """Build what the module would build later."""
-        for function in ast.walk(ast.parse(source)):
-            if isinstance(function, ast.FunctionDef) and any(_calls(function)):
+        tree = ast.parse(source)
+        builders = _builders(tree)
+        for function in ast.walk(tree):
+            if isinstance(function, ast.FunctionDef) and any(_calls(function, builders)):
                 names = dict(self._names)
                 for statement in _simple(function.body):
-                    _run(statement, names)
+                    _run(statement, names, builders)
 
     def _build(self, build: Callable[..., Any], key: str, given: Mapping[str, Any]) -> Any:
         if given.get("cuda_sources") and torch.version.cuda is None:
@@ -113,6 +115,8 @@ class Builder:
     def _attempt(self, build: Callable[..., Any], given: Mapping[str, Any], name: str) -> tuple[Any, Path]:
         where = self._directory / name
         where.mkdir(exist_ok=True)
+        # torch renames an extension whose name it has built before; every one has a directory of its own here.
+        cpp_extension.JIT_EXTENSION_VERSIONER.entries.pop(given["name"], None)
         own = {name: list(value) if isinstance(value, list) else value for name, value in given.items()}
         return build(**{**own, "build_directory": str(where)}), where
 
@@ -126,9 +130,23 @@ def hand_out(built: Mapping[str, Path], descriptor: int) -> None:
             file.write(struct.pack("<64sHQ", key.encode(), len(name), len(data)) + name + data)
 
 
-def _calls(node: ast.AST) -> Iterator[ast.Call]:
+def _builders(tree: ast.Module) -> set[str]:
+    """Names of what builds an extension when it is called, directly or through others: functions, and classes."""
+    found, before = set(CALLS), 0
+    while len(found) > before:
+        before = len(found)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("__") and any(_calls(node, found)):
+                found.add(node.name)
+            elif isinstance(node, ast.ClassDef):
+                constructors = [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
+                found |= {node.name for one in constructors if any(_calls(one, found))}
+    return found
+
+
+def _calls(node: ast.AST, builders: set[str]) -> Iterator[ast.Call]:
     for one in ast.walk(node):
-        if isinstance(one, ast.Call) and ast.unparse(one.func).rpartition(".")[2] in CALLS:
+        if isinstance(one, ast.Call) and ast.unparse(one.func).rpartition(".")[2] in builders:
             yield one
 
 
@@ -141,13 +159,14 @@ def _simple(body: list[ast.stmt]) -> Iterator[ast.stmt]:
         yield from _simple(inside) if inside else [statement]
 
 
-def _run(statement: ast.stmt, names: dict[str, Any]) -> None:
+def _run(statement: ast.stmt, names: dict[str, Any], builders: set[str]) -> None:
+    """Run what binds a name; of anything else, only the calls that build."""
     assigned = isinstance(statement, ast.Assign) and all(isinstance(one, ast.Name) for one in statement.targets)
     if assigned or isinstance(statement, ast.Import | ast.ImportFrom):
         with suppress(Exception, SystemExit):
             exec(compile(ast.Module([statement], []), MODULE, "exec"), names)  # noqa: S102 - in the candidate's box
         return
-    for call in _calls(statement):
+    for call in _calls(statement, builders):
         with suppress(Exception, SystemExit):
             eval(compile(ast.Expression(call), MODULE, "eval"), names)  # noqa: S307 - in the candidate's box
 

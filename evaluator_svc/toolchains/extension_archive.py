@@ -10,12 +10,14 @@ import struct
 from typing import BinaryIO
 
 MAGIC = b"KEEXT001"
+HEADER = struct.Struct("<8sI")
 ENTRY = struct.Struct("<64sHQ")
 EXTENSIONS_MAX = 16
 LIBRARY_BYTES_MAX = 64 << 20
 ARCHIVE_BYTES_MAX = 128 << 20
 KEY, NAME = re.compile(rb"[0-9a-f]{64}"), re.compile(rb"[A-Za-z_][A-Za-z0-9_]{0,99}")
-ELF = b"\x7fELF"
+ELF = b"\x7fELF\x02\x01\x01"
+"""64 bits, little-endian, current (System V gABI 4.1)."""
 
 
 class RefusedArchive(ValueError):
@@ -28,9 +30,10 @@ def read(file: BinaryIO) -> dict[str, bytes]:
     Raises:
         RefusedArchive: what was handed out is of another form.
     """
-    if file.read(len(MAGIC)) != MAGIC:
+    header = file.read(HEADER.size)
+    if len(header) < HEADER.size or not header.startswith(MAGIC):
         raise RefusedArchive("the build handed out no extensions")
-    (count,) = struct.unpack("<I", file.read(4))
+    _, count = HEADER.unpack(header)
     if count > EXTENSIONS_MAX:
         raise RefusedArchive(f"the build handed out {count} extensions, more than {EXTENSIONS_MAX}")
     found = {}

@@ -42,6 +42,8 @@ CUDA = Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda")
 JOBS = 2
 """Translation units compiled at once: usually there are one or two."""
 ERROR_CHARS = 300
+_DIRECTORY = re.compile(r"\S*/(?=[^/\s]+:\d+)")
+"""Of a place in a source: the box's own, of no use to anybody."""
 _ERROR = re.compile(r"(fatal )?error\b.*: |error: |undefined (reference|symbol)|ld returned|\w*Error: ")
 
 
@@ -145,4 +147,4 @@ def _first_error(finished: Finished) -> str:
     """The line that says what is wrong; the last one when none looks like it."""
     lines = [line.strip() for line in finished.log.splitlines() if line.strip()]
     found = next((line for line in lines if _ERROR.search(line)), lines[-1] if lines else "")
-    return found[:ERROR_CHARS] or f"the build ended with status {finished.status}"
+    return _DIRECTORY.sub("", found)[:ERROR_CHARS] or f"the build ended with status {finished.status}"

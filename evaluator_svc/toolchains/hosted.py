@@ -30,7 +30,7 @@ from shared.events import Entry, Status
 LANGUAGES = ("python", "triton")
 FORM_TIMEOUT_S = 20.0
 FORM_UNREADABLE = "the text cannot be read within the limits of time and memory"
-LIMITS = BuildLimits(time_s=180.0, memory_bytes=12 << 30, file_bytes=128 << 20, processes=64)
+LIMITS = BuildLimits(time_s=300.0, memory_bytes=12 << 30, file_bytes=128 << 20, processes=64)
 """A compiler with torch's headers takes 1.5 GB and 30 s on an idle core, nvcc twice that; the program itself maps
 all of torch."""
 

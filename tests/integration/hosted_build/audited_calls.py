@@ -47,7 +47,7 @@ def main():
     library = types.ModuleType("fast")
     library.forward = lambda x: x
     library.Worker = type("Worker", (), {"run": lambda self, x: x, "__module__": "fast"})
-    fast = extensions._counted(library)
+    fast = extensions._counted(library, "fast")
     worker = fast.Worker()
     native = torch.library.Library("candidate_native", "DEF")
     native.define("twice(Tensor x) -> Tensor")
