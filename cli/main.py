@@ -15,6 +15,7 @@ from shared.errors import KernelEvolveError, ReplayDivergence, UserError
 COMMANDS = {
     "optimize": "Search for a faster kernel of an operator.",
     "evaluate": "Prove and time a kernel of your own.",
+    "admit": "Tell how many wrong answers an operator's check rejects.",
     "resume": "Finish a search after a crash or an interruption.",
     "replay": "Verify a recorded search, or continue it another way.",
     "explain": "Tell why each kernel was tried and what was measured.",

@@ -83,7 +83,7 @@ def test_a_directory_that_may_not_be_written_is_refused(home, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["optimize", "evaluate", "resume", "replay", "explain", "report", "chips", "knowledge"]
+    "name", ["optimize", "evaluate", "admit", "resume", "replay", "explain", "report", "chips", "knowledge"]
 )
 def test_every_command_has_help_with_an_example(name, home):
     done = kernelevolve(name, "--help", home=home)
