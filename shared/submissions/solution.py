@@ -108,8 +108,8 @@ def parse(data: bytes | str, *, where: str) -> Solution:
 def check(solution: Solution, definition: Definition, *, where: str) -> None:
     """Whether ``solution`` is one of ``definition``, and its entry can be called with its inputs.
 
-    Parameters must be named as the inputs, in their order: both formats say so, and a call by position would otherwise
-    mix them up unseen. Outputs that are passed in may have any name.
+    Positions decide, as in both harnesses, and names may differ (they do in SOL-ExecBench's own examples). Only a
+    parameter with the name of another argument is refused: the call would mix the two up, unseen.
 
     Raises:
         UserError: what differs, with what was expected and what was found.
@@ -132,8 +132,8 @@ def check(solution: Solution, definition: Definition, *, where: str) -> None:
     takes = signature(entry)
     outputs = definition.output_names if solution.destination_passing else ()
     expected = (*definition.input_names, *outputs)
-    named = takes.names[: len(definition.inputs)]
-    if not takes.fits(len(expected)) or named != definition.input_names[: len(named)]:
+    misplaced = [name for at, name in enumerate(takes.names) if name in expected and expected.index(name) != at]
+    if not takes.fits(len(expected)) or misplaced:
         style = "inputs, then outputs (destination_passing_style)" if outputs else "inputs"
         wanted = Signature.listed(expected)
         raise UserError(
