@@ -29,8 +29,7 @@ from evaluator_svc.pairs import PairFailed, measure
 from evaluator_svc.poison import Poison
 from evaluator_svc.roofline import floors, implausible
 from evaluator_svc.runner.process import Runner, RunnerLimits
-from evaluator_svc.settings import Settings
-from evaluator_svc.statistics import A_A_FEWEST
+from evaluator_svc.settings import ContentionLimits, Settings
 from evaluator_svc.tensors import TensorSpec
 from evaluator_svc.toolchains import BuildFailed, Built, Toolchain
 from evaluator_svc.toolchains.flags import DEFAULT_FLAGS
@@ -54,8 +53,10 @@ CHEATS: dict[str, tuple[Status, ...]] = {
 """What each may end as. Anything else is a miss, also a failure of another kind: then something else is wrong."""
 ROWS, COLUMNS, CASES = 256, 1024, 4
 X, B = TensorSpec(shape=(ROWS, COLUMNS), dtype=DType.F32), TensorSpec(shape=(COLUMNS,), dtype=DType.F32)
-PAIRS_AT_FIRST = 4
-"""Pairs of processes timed in one probe while the worker knows too little of its own noise; later one."""
+PAIRS_AT_FIRST, KNOWN_WELL = 4, 101
+"""Pairs of processes timed in one probe until so many are known that one outlier is no 99th percentile; later one."""
+UNDISTURBED = ContentionLimits()
+"""For what goes into the history, whatever this worker's settings allow in measurements."""
 SLOWEST = 50.0
 """``x + b`` takes this many times its speed-of-light floor at the longest. An honest loop takes 1 to 4."""
 UNEQUAL = 0.25
@@ -127,7 +128,7 @@ class Canary:
                 if isinstance(built, BuildFailed):
                     return f"a kernel that is right was not built: {built.status.value}"
                 known = len(self._floor.history(len(cpus)))
-                for _ in range(PAIRS_AT_FIRST if known < A_A_FEWEST else 1):
+                for _ in range(PAIRS_AT_FIRST if known < KNOWN_WELL else 1):
                     tried.append("equal pair")
                     fault = await self._pair(built, cpus)
                     if fault:
@@ -186,7 +187,7 @@ class Canary:
             return Runner.open(built.path, (X, B), (X,), sets=1, limits=limits, threads=len(cpus), cpus=cpus)
 
         pair = await measure(opened, opened, cases()[0], settings)
-        if (await watch.end()).reasons(settings.contention):
+        if (await watch.end()).reasons(UNDISTURBED):
             return ""  # a disturbed moment tells nothing about this worker
         self._floor.add(len(cpus), math.log(pair.interval.ratio))
         bounds = floors(calibration.peaks, bytes_min=2 * X.nbytes + B.nbytes, flops_min=None)

@@ -59,7 +59,7 @@ def test_a_pair_of_equal_kernels_goes_into_the_workers_history(worker, tmp_path)
     probe = Canary(CpuToolchain(), worker.evaluator._device, Poison(), settings)
     found = worker.loop.run(probe.clock(CPUS))
     assert "refused" not in found.fault
-    assert len(NoiseFloor(tmp_path).history(1)) in range(1, len(found.tried) + 1)
+    assert len(NoiseFloor(tmp_path).history(1)) in (len(found.tried), len(found.tried) - 1)
 
 
 def test_the_evaluator_probes_itself(worker):
