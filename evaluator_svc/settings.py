@@ -8,6 +8,7 @@ from pathlib import Path
 
 import platformdirs
 
+from evaluator_svc.kernel_policy import LibraryKernels
 from shared import settings
 
 HARNESS_VERSION = "3"
@@ -223,6 +224,23 @@ class CanaryLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """``EVALUATOR_*``: what is a matter of taste about a kernel that is right.
+
+    Raises:
+        ValueError: a choice that is not offered.
+    """
+
+    library_kernels: str = LibraryKernels.REFUSE
+    """``refuse`` or ``allow`` a Python-hosted module that computes by library operators alone."""
+
+    def __post_init__(self) -> None:
+        offered = [choice.value for choice in LibraryKernels]
+        if self.library_kernels not in offered:
+            raise ValueError(f"library_kernels is {self.library_kernels!r}, expected one of {', '.join(offered)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     limits: Limits = field(default_factory=Limits)
     timing: TimingSettings = field(default_factory=TimingSettings)
@@ -230,6 +248,7 @@ class Settings:
     pool: PoolLimits = field(default_factory=PoolLimits)
     canary: CanaryLimits = field(default_factory=CanaryLimits)
     simulated: SimulatedLimits = field(default_factory=SimulatedLimits)
+    policy: Policy = field(default_factory=Policy)
     chip: str = "cpu-x86_64"
     cache: Path = field(default_factory=lambda: Path(platformdirs.user_cache_dir("kernelevolve")))
     """Calibrations, compiled baselines and the machine-wide lock."""
@@ -248,5 +267,6 @@ def from_env(environment: Mapping[str, str]) -> Settings:
         pool=settings.from_env(PoolLimits, environment, "EVALUATOR_"),
         canary=settings.from_env(CanaryLimits, environment, "CANARY_"),
         simulated=settings.from_env(SimulatedLimits, environment, "SIMULATED_"),
+        policy=settings.from_env(Policy, environment, "EVALUATOR_"),
         chip=environment.get("EVALUATOR_CHIP", "") or "cpu-x86_64",
     )
