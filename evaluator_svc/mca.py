@@ -7,6 +7,7 @@ import contextlib
 import re
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from evaluator_svc.loops import LoopFacts, Throughput
 from shared.machine import processor
@@ -17,6 +18,8 @@ LOOPS_MAX = 3
 NAMES = ("llvm-mca", *(f"llvm-mca-{number}" for number in range(22, 12, -1)))
 AVX512_MODEL = "skylake-avx512"
 """Used where the processor's own model lacks AVX-512 (Zen 4 before LLVM 16): ports differ, dependences hold."""
+BEGIN, END = "# LLVM-MCA-BEGIN", "# LLVM-MCA-END"
+_REGION = re.compile(r"^\[\d+\] Code Region.*$", re.MULTILINE)
 _CYCLES = re.compile(r"^Total Cycles:\s+(\d+)", re.MULTILINE)
 _THROUGHPUT = re.compile(r"^Block RThroughput:\s+([\d.]+)", re.MULTILINE)
 
@@ -33,7 +36,7 @@ async def throughputs(loops: Sequence[LoopFacts]) -> tuple[tuple[Throughput, ...
     models = ("native", AVX512_MODEL) if wide and "avx512f" in processor().flags else ("native",)
     reason = ""
     for model in models:
-        done = await asyncio.gather(*(_model(tool, loop, model) for loop in chosen))
+        done = await _together(tool, chosen, model)
         figures = tuple(one for one in done if isinstance(one, Throughput))
         if figures:
             return figures, ""
@@ -41,7 +44,26 @@ async def throughputs(loops: Sequence[LoopFacts]) -> tuple[tuple[Throughput, ...
     return (), reason
 
 
-async def _model(tool: str, loop: LoopFacts, cpu: str) -> Throughput | str:
+async def _together(tool: str, loops: Sequence[LoopFacts], cpu: str) -> Sequence[Throughput | str]:
+    """One process for all loops, as starting it is most of its time. One that the model does not know spoils the run
+    for all: then each is asked for alone.
+    """
+    regions = (f"{BEGIN} {n}\n" + "\n".join(loop.instructions) + f"\n{END} {n}\n" for n, loop in enumerate(loops))
+    said = await _asked(tool, "".join(regions), cpu)
+    parts = _REGION.split(said.report)[1:]
+    if len(parts) == len(loops):
+        return [parse(part, loop.label, cpu) or said.failure for part, loop in zip(parts, loops, strict=True)]
+    alone = await asyncio.gather(*(_asked(tool, "\n".join(loop.instructions) + "\n", cpu) for loop in loops))
+    return [parse(one.report, loop.label, cpu) or one.failure for one, loop in zip(alone, loops, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    report: str
+    failure: str
+
+
+async def _asked(tool: str, text: str, cpu: str) -> _Said:
     process = await asyncio.create_subprocess_exec(
         tool,
         f"-mcpu={cpu}",
@@ -53,15 +75,14 @@ async def _model(tool: str, loop: LoopFacts, cpu: str) -> Throughput | str:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    text = "\n".join(loop.instructions) + "\n"
     try:
         out, errors = await asyncio.wait_for(process.communicate(text.encode()), TIMEOUT_S)
     except TimeoutError:
-        return f"llvm-mca took longer than {TIMEOUT_S:g} s"
+        return _Said("", f"llvm-mca took longer than {TIMEOUT_S:g} s")
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-    return parse(out.decode(), loop.label, cpu) or f"llvm-mca: {errors.decode().strip().splitlines()[0:1]}"
+    return _Said(out.decode(), f"llvm-mca: {errors.decode().strip().splitlines()[0:1]}")
 
 
 def parse(report: str, loop: str, cpu: str) -> Throughput | None:

@@ -92,8 +92,7 @@ int main(int argc, char** argv) {
   // The box has ended: nothing of it may stay. What is killed leaves its own children here, so look again.
   kill(-child, SIGKILL);
   int other = 0;
-  while (kill_children() && waitpid(-1, &other, 0) > 0)
-    while (waitpid(-1, &other, WNOHANG) > 0) {
-    }
+  for (pid_t reaped; (reaped = waitpid(-1, &other, WNOHANG)) >= 0;)
+    if (reaped == 0 && (!kill_children() || waitpid(-1, &other, 0) < 0)) break;
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
