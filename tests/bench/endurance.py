@@ -57,8 +57,8 @@ LEFT = f"""Counted after a warm-up of every kernel once, and after the last eval
 over the samples of the second half, per 1 000 evaluations; samples are taken every {SAMPLE_EVERY}."""
 COSTS = """Overhead is the wall time less the build, less waiting for a turn, less the time inside calls of the kernel
 and of the baselines by the controller's clock (the ledger's calls). It holds starting and ending boxes, fresh values
-and their answers, filling and poisoning buffers, judging, statistics, diagnosis and the store. A call that never came back
-is not in the ledger: its limit counts as overhead."""
+and their answers, filling and poisoning buffers, judging, statistics, diagnosis and the store. A call that never came
+back is not in the ledger: its limit counts as overhead."""
 
 
 @dataclass(frozen=True, kw_only=True)
