@@ -98,7 +98,6 @@ class Audited:
             index, offset, element = values.element()
             self._runner.input_bytes(self._set, index)[offset : offset + len(element)] = element
         self._values = values
-        self._measured.first_uses += values.first_use and not again
         self.fill(fill)
         return True
 
@@ -109,7 +108,6 @@ class Audited:
         target, element = self._element(values)
         target[:] = element
         self._values = values
-        self._measured.first_uses += values.first_use
         return True
 
     def fill(self, fill: Fill) -> None:
@@ -309,4 +307,5 @@ class Audited:
                 first_use=self.values.first_use,
             )
         )
+        self._measured.first_uses += self.values.first_use
         self._values = replace(self.values, first_use=False)

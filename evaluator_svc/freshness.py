@@ -120,14 +120,28 @@ class Deck:
     def next(self) -> Values:
         """The next values, never those of the call before (unless the pool holds one case alone, without flips)."""
         if self._unused and (len(self._used) < 2 or self._draw.random() < UNUSED_FIRST):
-            fresh = self._unused.pop()
-        else:
-            fresh = self._used.pop(self._draw.randrange(max(1, len(self._used) // 2)))
+            return self._first()
+        fresh = self._used.pop(self._draw.randrange(max(1, len(self._used) // 2)))
         self._used.append(fresh)
-        flips: tuple[Flip | None, ...] = (None, *fresh.flips)
-        unseen = [flip for flip in flips if self._key(fresh, flip) not in self._seen]
-        new_case = fresh.case.name not in {name for name, _ in self._seen}
-        return self.used(Values(fresh=fresh, flip=None if new_case else self._draw.choice(unseen or flips)))
+        return self.used(Values(fresh=fresh, flip=self._draw.choice(self._unseen(fresh) or (None, *fresh.flips))))
+
+    def unseen(self) -> Values | None:
+        """Values that the process has not seen; None when it has seen all."""
+        if self._unused:
+            return self._first()
+        known = [(fresh, flip) for fresh in self._used for flip in self._unseen(fresh)]
+        if not known:
+            return None
+        fresh, flip = self._draw.choice(known)
+        return self.used(Values(fresh=fresh, flip=flip))
+
+    def _first(self) -> Values:
+        fresh = self._unused.pop()
+        self._used.append(fresh)
+        return self.used(Values(fresh=fresh))
+
+    def _unseen(self, fresh: Fresh) -> tuple[Flip | None, ...]:
+        return tuple(flip for flip in (None, *fresh.flips) if self._key(fresh, flip) not in self._seen)
 
     def flipped(self, values: Values) -> Values | None:
         """``values`` with one element flipped; None where no flip of them shows."""

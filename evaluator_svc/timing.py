@@ -4,8 +4,9 @@ A round has two blocks of every contestant, in an order drawn for the round and 
 ``statistics``. One of the two has about twice the calls of the other, by a factor drawn for the round: see ``clocks``.
 
 Before its block the candidate gets values new to its process; it is called once and verified (its *fresh* time). Then
-follows a call on the same values written again, or one with one element flipped in place; then the block, in the longer
-of which an element is flipped while it runs. Every answer is verified before the next values are written (``audited``).
+follow, by lot, calls on other new values and on the same ones again, or one with an element flipped in place; then the
+block, in the longer of which an element is flipped while it runs. Every answer is verified before the next values are
+written (``audited``).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ BASELINE_BLOCK_S = 120.0
 """For one block of a baseline; beyond it the baseline's process counts as lost."""
 SHORTER = (0.5, 0.85)
 """The shorter block of a round has a share of the calls that fill one, drawn from here; the longer has twice that."""
-AGAIN, AGAIN_ENOUGH, RARELY = 0.5, 12, 0.1
+AGAIN, AGAIN_ENOUGH, RARELY = 0.4, 12, 0.05
 """Chance that calls on the same values follow a call on new ones, until so many have, and after that."""
 EMPTY_COMMANDS = 5
 """At the beginning; one more in every round."""
@@ -132,15 +133,13 @@ class Contest:
     async def _turn(self, calls: int, *, long: bool) -> bool:
         """The candidate's: fresh values, a question about memory, a block."""
         mine, samples, values = self._candidate, self._measured.samples[CANDIDATE], self._deck.next()
-        chance = AGAIN if len(self._measured.again) < AGAIN_ENOUGH else RARELY
-        asked = values.first_use and not self._contract.mutates and self._draw.random() < chance
-        # Written twice where the same values will be written again: what is copied, and its copy, are as warm then.
-        if not mine.load(values) or (asked and not mine.load(mine.values, again=True)):
+        if not mine.load(values):
             return False
         fresh = await mine.call(1, Stage.FRESH)
         if fresh is None or not await mine.verify():
             return False
-        if not (await self._again(fresh.elapsed_ns) if asked else await self._flipped()):
+        chance = AGAIN if len(self._measured.again) < AGAIN_ENOUGH else RARELY
+        if not (await self._again() if self._draw.random() < chance else await self._flipped()):
             return False
         if self._contract.mutates:
             return mine.load(self._deck.next()) and await self._block(calls, None)
@@ -161,16 +160,31 @@ class Contest:
         samples.lengths.append(calls)
         return True
 
-    async def _again(self, new_ns: float) -> bool:
-        """The values in use written again and a call on them, with new poison, and with the answer given back."""
+    async def _again(self) -> bool:
+        """New values, and the same ones written again: with new poison, and with the answer given back.
+
+        All in the set in use, whose pages the processor knows by now. New values are written twice, so that what is
+        copied is as warm as it will be.
+        """
+        values = self._deck.unseen()
+        if values is None or self._contract.mutates:
+            return True
+        if not self._candidate.load(values, again=True):
+            return False
+        new = await self._rewritten(Fill.POISON, Stage.FRESH)
         for held in self._draw.sample((False, True), 2):
-            if not self._candidate.load(self._candidate.values, Fill.ANSWER if held else Fill.POISON, again=True):
+            same = await self._rewritten(Fill.ANSWER if held else Fill.POISON, Stage.CHECK)
+            if new is None or same is None:
                 return False
-            ran = await self._candidate.call(1, Stage.CHECK)
-            if ran is None or not await self._candidate.verify():
-                return False
-            self._measured.again.append(Again(new_ns=new_ns, again_ns=ran.elapsed_ns, held=held))
+            self._measured.again.append(Again(new_ns=new, again_ns=same, held=held))
         return True
+
+    async def _rewritten(self, fill: Fill, stage: Stage) -> float | None:
+        """A verified call on the values in use, written again; None after a failure."""
+        if not self._candidate.load(self._candidate.values, fill, again=True):
+            return None
+        ran = await self._candidate.call(1, stage)
+        return ran.elapsed_ns if ran is not None and await self._candidate.verify() else None
 
     async def _flipped(self) -> bool:
         """One element of the values in use flipped; the output still holds the answer to those before."""
