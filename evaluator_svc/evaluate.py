@@ -9,20 +9,26 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 
+from evaluator_svc import kernel_policy, readiness
 from evaluator_svc.baselines import Baselines
 from evaluator_svc.canary import Canary, Finding
 from evaluator_svc.cases import Suite
+from evaluator_svc.catalogue import RELATIONS_DRAWN, RELATIONS_FINAL, chosen
 from evaluator_svc.claims import Claim
 from evaluator_svc.correctness import SETS, Checked, check, check_shape
 from evaluator_svc.device import Device
+from evaluator_svc.hosted.process import HostedRunner
 from evaluator_svc.judge import Verdict
-from evaluator_svc.launchers import open_runner
+from evaluator_svc.kernel_policy import LibraryKernels
+from evaluator_svc.launchers import NATIVE, Launched, Launchers
+from evaluator_svc.layers import Layer, caught
 from evaluator_svc.ledger import Ledger
 from evaluator_svc.measuring import Measurer, Subject
 from evaluator_svc.poison import Poison
 from evaluator_svc.profile import profile
 from evaluator_svc.roofline import UNKNOWN, roofline
-from evaluator_svc.runner.process import Runner, RunnerLimits
+from evaluator_svc.runner.ending import RunFailure
+from evaluator_svc.sandbox import lowered
 from evaluator_svc.settings import HARNESS_VERSION, Settings
 from evaluator_svc.stages import Stopwatch
 from evaluator_svc.target import Kind, target_of
@@ -30,6 +36,7 @@ from evaluator_svc.tensors import TensorSpec
 from evaluator_svc.toolchains import BuildFailed, Built, Toolchain
 from evaluator_svc.trusted_child import OracleLost
 from evaluator_svc.workbench import Workbench, Workbenches
+from shared import chips
 from shared.errors import ChipError, Fatal, OperatorError, Retryable, Unavailable
 from shared.events import Entry, Evaluation, EvaluationRequested, OperatorRef, Purpose, Status, Trust
 from shared.ports import Ports
@@ -60,6 +67,7 @@ class Evaluator:
         self._ports, self.settings, self._toolchain = ports, settings, toolchain
         self._target = target_of(settings.chip)
         self._benches = Workbenches(settings, self._target)
+        self._launchers = Launchers(self._target)
         self._poison = Poison()
         self._device = Device(
             ports.cache.leases,
@@ -72,11 +80,12 @@ class Evaluator:
         self._canary = Canary(toolchain, self._device, self._poison, settings)
         self._threads = 1
         """Of the latest evaluation: probes time as many."""
-        self._measurer = Measurer(self._device, self._poison, settings)
+        self._measurer = Measurer(self._device, self._poison, settings, self._launchers)
         self._cpus = tuple(sorted(os.sched_getaffinity(0)))
 
     async def close(self) -> None:
         await self._benches.close()
+        self._launchers.close()
 
     async def admit(self, operator: OperatorRef, threads: int) -> None:
         """Admit ``operator`` now, so that a bad one is refused before any search.
@@ -89,6 +98,15 @@ class Evaluator:
                 await bench.suite()
         except OracleLost as lost:
             raise OperatorError(f"cannot be run: {lost}", where=operator.name) from lost
+
+    async def ready(self) -> None:
+        """Prove that a kernel can be built and run here: see ``readiness``. Hosted kernels prove it when they start.
+
+        Raises:
+            ChipError: it cannot.
+        """
+        if readiness.LANGUAGE in chips.load(self.settings.chip).languages:
+            await readiness.prove(self._toolchain, self._cpus[-1:])
 
     async def probe(self, *, thorough: bool) -> Finding:
         """Whether this worker still tells right from wrong: see ``canary``. ``thorough`` has the device alone."""
@@ -124,9 +142,10 @@ class Evaluator:
 
     async def _stages(self, job: _Job) -> Evaluation:
         kernel = job.request.kernel
-        if kernel.entry not in (ENTRY, ENTRIES.get(kernel.language, ENTRY)):
-            evidence = (_entry("reason", f"entry `{kernel.entry}`: the C ABI's is `{ENTRY}`"),)
-            return Evaluation(status=Status.LAUNCH_FAILED, evidence=evidence)
+        entry = ENTRIES.get(kernel.language, ENTRY)
+        if kernel.entry not in (ENTRY, entry):
+            said = _entry("reason", f"entry `{kernel.entry}`: that of language `{kernel.language}` is `{entry}`")
+            return Evaluation(status=Status.LAUNCH_FAILED, evidence=(caught(Layer.LAUNCH), said))
         async with AsyncExitStack() as stack:
             async with AsyncExitStack() as sharing:
                 with job.watch.span("wait"):
@@ -169,6 +188,7 @@ class Evaluator:
         return replace(
             done,
             evidence=(*verdict.evidence, *made.evidence, _entry("build_sandbox", built.sandbox)),
+            trust=lowered(done.trust, level, built.sandbox),
             sandbox=level,
             log_hash=await self._log(built.log),
         )
@@ -179,29 +199,62 @@ class Evaluator:
         return await job.bench.baselines()
 
     async def _suite(self, job: _Job) -> Suite:
-        suite, _ = await job.bench.suite()
-        return await job.bench.fresh_suite() if job.request.purpose is Purpose.FINAL else suite
+        """The cases of this evaluation: all, under new seeds, or those drawn for it."""
+        suite, admission = await job.bench.suite()
+        job.ledger.facts["mutation_score"] = admission.summary
+        draw, final = secrets.SystemRandom().sample, job.request.purpose is Purpose.FINAL
+        if final:
+            suite = await job.bench.fresh_suite()
+        cases = chosen(suite.cases, draw, final=final)
+        job.ledger.seeds |= {f"{number} {case.name}": case.seed for number, case in enumerate(cases)}
+        most = RELATIONS_FINAL if final else RELATIONS_DRAWN
+        relations = draw(suite.relations, min(most, len(suite.relations)))
+        return replace(suite, cases=cases, relations=tuple(relations))
 
     async def _check(self, job: _Job, built: Built, suite: Suite) -> tuple[str, Checked]:
         """The correctness stage; returns the sandbox level too."""
         limits = self.settings.limits
-        runner = self._runner(job, built, suite.inputs, suite.outputs, SETS)
+        runner = self._runner(job, built, suite, SETS)
         async with runner:
-            checked = await check(runner, suite.cases, self._poison, call_s=limits.call_s, ledger=job.ledger)
+            checked = await check(
+                runner,
+                suite.cases,
+                self._poison,
+                call_s=limits.call_s,
+                ledger=job.ledger,
+                contract=suite.contract,
+                relations=suite.relations,
+            )
+            if checked.verdict.passed and isinstance(runner, HostedRunner):
+                checked = await self._audit(job, built, runner, checked)
             level, printed = runner.sandbox, runner.printed(PRINTED_SHOWN)
         verdict, case = checked.verdict, suite.shape_case
-        if not verdict.passed and printed:
+        if not verdict.passed and printed and not checked.saw_held_out:
             said = "".join(c if c.isprintable() else " " for c in printed).strip()
             verdict = replace(verdict, evidence=(*verdict.evidence, _entry("printed", f"{said!r} (not believed)")))
             return level, replace(checked, verdict=verdict)
-        if not verdict.passed or case is None or SHAPE_GUARD not in built.path.read_bytes():
+        guards = built.host == NATIVE and SHAPE_GUARD in built.path.read_bytes()
+        if not verdict.passed or case is None or not guards:
             return level, checked
         outputs = tuple(reference.spec for reference in case.references)
-        async with self._runner(job, built, case.specs, outputs, 1) as runner:
-            shaped = await check_shape(runner, case, self._poison, call_s=limits.call_s, ledger=job.ledger)
+        async with self._runner(job, built, suite, 1, (case.specs, outputs)) as runner:
+            shaped = await check_shape(
+                runner, case, self._poison, call_s=limits.call_s, ledger=job.ledger, contract=suite.contract
+            )
         if shaped.passed:
             shaped = Verdict(evidence=(*verdict.evidence, *shaped.evidence))
         return level, replace(checked, verdict=shaped)
+
+    async def _audit(self, job: _Job, built: Built, runner: HostedRunner, checked: Checked) -> Checked:
+        """Whether a hosted kernel computes by a kernel of its own."""
+        said = await runner.audit()
+        if isinstance(said, RunFailure):
+            return replace(checked, verdict=Verdict(status=said.status, evidence=said.evidence))
+        allowed = LibraryKernels(self.settings.policy.library_kernels)
+        found = kernel_policy.decide(built.static, kernel_policy.parse(said), library=allowed)
+        job.ledger.check(Layer.KERNELS.value, "one call after the checks", found.status.value)
+        before = checked.verdict.evidence if found.status is Status.PASSED else ()
+        return replace(checked, verdict=Verdict(status=found.status, evidence=(*before, *found.evidence)))
 
     async def _passed(self, job: _Job, suite: Suite, made: Claim, built: Built) -> Evaluation:
         """Roofline and diagnosis of a kernel that passed everything."""
@@ -219,20 +272,24 @@ class Evaluator:
         )
 
     def _runner(
-        self, job: _Job, built: Built, inputs: tuple[TensorSpec, ...], outputs: tuple[TensorSpec, ...], sets: int
-    ) -> Runner:
+        self,
+        job: _Job,
+        built: Built,
+        suite: Suite,
+        sets: int,
+        specs: tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]] | None = None,
+    ) -> Launched:
         """A runner for checking."""
-        limits = RunnerLimits(memory_bytes=self.settings.limits.kernel_memory_bytes)
-        bench = job.bench
-        return open_runner(
+        return self._launchers.open(
             built,
-            inputs,
-            outputs,
+            suite,
+            where=job.request.operator.name,
             sets=sets,
-            limits=limits,
-            threads=bench.threads,
-            cpus=bench.cpus,
+            memory_bytes=self.settings.limits.kernel_memory_bytes,
+            threads=job.bench.threads,
+            cpus=job.bench.cpus,
             stained=True,
+            specs=specs,
         )
 
     async def _place(self, operator: OperatorRef, threads: int) -> tuple[OperatorRef, str, int, tuple[int, ...]]:
