@@ -37,5 +37,6 @@ def serve(ports: Ports, worker: Worker, evaluator: Evaluates) -> Service:
         name=NAME,
         background=(worker.run,),
         servicers=(Servicer(name=SERVICER, add=add),),
+        recover=evaluator.ready,
         close=evaluator.close,
     )
