@@ -15,7 +15,7 @@ from typing import Any
 from shared.dtypes import DType
 from shared.errors import OperatorError, UserError
 from shared.submissions import fields
-from shared.submissions.functions import Signature, function, signature
+from shared.submissions.functions import Signature, assigned, function, signature
 
 RUN = "run"
 NOT_SUPPORTED = frozenset({"float8_e4m3fn", "float8_e5m2", "float4_e2m1", "float4_e2m1fn_x2"})
@@ -60,6 +60,15 @@ class Definition:
     @property
     def output_names(self) -> tuple[str, ...]:
         return tuple(each.name for each in self.outputs)
+
+    @property
+    def changed(self) -> frozenset[str]:
+        """Tensors that ``run`` may change in place, going by how it is written; one too many changes no answer."""
+        run = function(ast.parse(self.reference), RUN)
+        assert run is not None  # checked when the definition was read
+        called = dict(zip(signature(run).names, self.input_names, strict=False))
+        tensors = {each.name for each in self.inputs if each.shape is not None}
+        return frozenset({called[name] for name in assigned(run) if name in called} & tensors)
 
 
 def parse(data: bytes | str, *, where: str, reference: str | None = None) -> Definition:

@@ -88,3 +88,21 @@ def imports(tree: ast.Module, package: str) -> bool:
 def decorators(node: ast.FunctionDef) -> tuple[str, ...]:
     """Decorators as written, without their arguments: ``triton.jit``."""
     return tuple(ast.unparse(each.func if isinstance(each, ast.Call) else each) for each in node.decorator_list)
+
+
+def assigned(node: ast.FunctionDef) -> set[str]:
+    """Names whose tensors a function may change in place: ``x.mul_()``, ``x += y``, ``x[i] = y``, ``out=x``."""
+    found = set()
+    for each in ast.walk(node):
+        match each:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if attr.endswith(
+                "_"
+            ) and not attr.endswith("__"):
+                found.add(name)
+            case ast.AugAssign(target=ast.Name(id=name) | ast.Subscript(value=ast.Name(id=name))):
+                found.add(name)
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
+                found.add(name)
+            case ast.keyword(arg="out", value=ast.Name(id=name)):
+                found.add(name)
+    return found

@@ -35,6 +35,7 @@ class State:
 class Interface:
     """``arguments`` are those of ``forward``, ``tensors`` those of them that are tensors, ``state`` comes after them.
 
+    ``copied`` are tensors that the reference itself changes in place: a kernel may, too, so it gets copies of them.
     ``container`` is what the results come in: ``tensor`` (the one itself), ``tuple`` or ``list``; empty: not known.
     """
 
@@ -42,6 +43,7 @@ class Interface:
     tensors: tuple[str, ...]
     outputs: tuple[Output, ...]
     state: tuple[State, ...] = ()
+    copied: frozenset[str] = frozenset()
     container: str = "tensor"
 
 
@@ -54,6 +56,7 @@ def of_definition(definition: Definition, workload: Workload) -> Interface:
             Output(name=each.name, sizes=_sizes(each, definition, workload), dtype=each.dtype)
             for each in definition.outputs
         ),
+        copied=definition.changed,
         container="tensor" if len(definition.outputs) == 1 else "tuple",
     )
 

@@ -135,7 +135,8 @@ def _package_name(solution: Solution) -> str:
 def _model(interface: Interface, name: str, given: Sequence[str], about: str, *, passes_outputs: bool) -> str:
     state = [(each.name, each.shape, each.dtype.value) for each in interface.state]
     weights = "".join(f", self.get_parameter({each.name!r})" for each in interface.state)
-    call = f"{ENTRY}({', '.join(given)}{weights}{{}})"
+    values = ", ".join(f"{each}.clone()" if each in interface.copied else each for each in given)
+    call = f"{ENTRY}({values}{weights}{{}})"
     ordered = ""
     if passes_outputs:
         outputs = [_unlike(output.name, interface.arguments) for output in interface.outputs]

@@ -8,7 +8,6 @@ precision: a reference that names float32 would otherwise compute in it when it 
 
 from __future__ import annotations
 
-import ast
 import base64
 from collections.abc import Callable
 
@@ -17,7 +16,6 @@ from shared.errors import OperatorError
 from shared.operators import OperatorSpec
 from shared.submissions import safetensors
 from shared.submissions.definition import RUN, Definition, Tensor
-from shared.submissions.functions import function, signature
 from shared.submissions.text import literal
 from shared.submissions.workload import Source, Workload
 
@@ -179,7 +177,6 @@ def operator(definition: Definition, workload: Workload, read: Read) -> Operator
         OperatorError: an input cannot be had, or the text is too large.
     """
     shapes = {tensor.name: workload.shape(tensor) for tensor in (*definition.inputs, *definition.outputs)}
-    changed = _changed(definition)
     source = _MODULE.format(
         name=_safe(definition.name),
         uuid=_safe(workload.uuid),
@@ -190,7 +187,7 @@ def operator(definition: Definition, workload: Workload, read: Read) -> Operator
         outputs=_table(definition.outputs, shapes),
         run=RUN,
         parameters=", ".join(definition.input_names),
-        call=", ".join(f"{name}.clone()" if name in changed else name for name in definition.input_names),
+        call=", ".join(f"{name}.clone()" if name in definition.changed else name for name in definition.input_names),
         drawing=_drawing(definition, workload, read),
     )
     name = f"{definition.name} ({workload.label})" if workload.label else definition.name
@@ -234,28 +231,6 @@ def _one(tensor: Tensor, definition: Definition, workload: Workload, read: Read)
             # flashinfer-bench: a sampling operator takes probabilities
             probabilities = definition.op_type == "sampling" and tensor.name == "probs"
             return f"torch.softmax({text}, dim=-1)" if probabilities else text
-
-
-def _changed(definition: Definition) -> set[str]:
-    """Tensors that ``run`` may change in place, going by how it is written; a copy too many changes no answer."""
-    run = function(ast.parse(definition.reference), RUN)
-    assert run is not None  # checked when the definition was read
-    tensors = {tensor.name for tensor in definition.inputs if tensor.shape is not None}
-    called = dict(zip(signature(run).names, definition.input_names, strict=False))
-    found = set()
-    for node in ast.walk(run):
-        match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if attr.endswith(
-                "_"
-            ) and not attr.endswith("__"):
-                found.add(name)
-            case ast.AugAssign(target=ast.Name(id=name) | ast.Subscript(value=ast.Name(id=name))):
-                found.add(name)
-            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
-                found.add(name)
-            case ast.keyword(arg="out", value=ast.Name(id=name)):
-                found.add(name)
-    return {called[name] for name in found if name in called} & tensors
 
 
 def _safe(text: str) -> str:

@@ -123,6 +123,16 @@ def test_sizes_of_outputs_follow_the_inputs_shapes_or_the_workload():
     assert output.sizes == ("int(x.shape[0] * 64 // 2)", "9", "64", "7", "x.shape[0]")
 
 
+def test_where_the_reference_works_in_place_a_kernel_may_too_and_gets_copies_as_the_reference_does():
+    in_place = made(reference="def run(x, weight, eps):\n    x.mul_(weight)\n    return x\n")
+    one = solution.parse(solved({"main.py": "def run(x, weight, eps):\n    return x.mul_(weight)\n"}), where="s")
+    source = module_text.of_solution(one, interface.of_definition(in_place, loaded()))
+    x, weight, eps = inputs()
+    before = x.clone()
+    assert torch.equal(answers(source, x, weight, eps), before * weight)
+    assert torch.equal(x, before)
+
+
 @pytest.mark.parametrize("body", ["{'y': x}", "[x]", "(x,)", "x"])
 def test_results_come_by_name_or_in_a_container_as_the_formats_allow(body):
     x, *others = inputs()
