@@ -180,6 +180,7 @@ class Evaluator:
                 ledger=job.ledger,
             )
             made = await self._measurer.measure(subject, job.watch)
+            job.watch.note("blocks", max((len(timing.block_ns) for timing in made.timings), default=0))
             with job.watch.span("timing"):
                 await stack.aclose()
         if made.status is not Status.PASSED:
