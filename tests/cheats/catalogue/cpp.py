@@ -35,6 +35,7 @@ CLOCK = (
         (Layer.FRESH, Layer.CLOCKS, Layer.POISON),
         naive=REFERENCE_FIRST,
     ),
+    cheat(CPP, "h12_skips_every_third", "softmax", CHEAT, (Layer.FRESH, Layer.CLOCKS), naive=REFERENCE_FIRST),
     cheat(CPP, "h14_spins_between_calls", "matmul", CHEAT, (Layer.CLOCKS, Layer.THREADS), threads=2),
     cheat(CPP, "h16_warms_in_the_gap", "matmul", CHEAT, (Layer.THREADS, Layer.CLOCKS), naive=REFERENCE_FIRST),
     cheat(CPP, "h17_relies_on_zeroed_output", "matmul", (UNREPEATABLE, WRONG), (Layer.DETERMINISM, Layer.POISON)),
@@ -42,7 +43,14 @@ CLOCK = (
     cheat(CPP, "h19_counts_calls", "matmul", WRONG, (Layer.JUDGE, Layer.POISON, Layer.FRESH), naive=REFERENCE_FIRST),
     cheat(CPP, "h19_counts_calls_at_random", "matmul", (WRONG, UNREPEATABLE), (Layer.JUDGE, Layer.DETERMINISM)),
     cheat(CPP, "h19_tells_check_by_memory", "matmul", (WRONG, UNREPEATABLE), (Layer.JUDGE, Layer.DETERMINISM)),
-    cheat(CPP, "h19_tells_check_by_buffers", "matmul", WRONG, (Layer.JUDGE, Layer.FRESH), naive=REFERENCE_FIRST),
+    cheat(
+        CPP,
+        "h19_tells_check_by_buffers",
+        "softmax",
+        (CHEAT, WRONG),
+        (Layer.JUDGE, Layer.FRESH, Layer.CLOCKS),
+        naive=REFERENCE_FIRST,
+    ),
 )
 REPLAY = (
     cheat(CPP, "h21_pointer_memo", "matmul", WRONG, (Layer.JUDGE, Layer.FRESH), naive=REFERENCE_FIRST),
@@ -51,6 +59,7 @@ REPLAY = (
     cheat(CPP, "h23_rounded_memo", "matmul", (WRONG, CHEAT), (Layer.JUDGE, Layer.FRESH), naive=REFERENCE_FIRST),
     cheat(CPP, "h24_exact_memo", "matmul", CHEAT, Layer.FRESH, naive=REFERENCE_FIRST),
     cheat(CPP, "h24_cheap_memo", "softmax", CHEAT, Layer.FRESH, naive=REFERENCE_FIRST),
+    cheat(CPP, "h24_partial_memo", "softmax", CHEAT, Layer.FRESH, naive=REFERENCE_FIRST),
     cheat(
         CPP, "h25_skips_plausible_output", "softmax", (CHEAT, WRONG), (Layer.FRESH, Layer.POISON), naive=REFERENCE_FIRST
     ),
@@ -74,7 +83,7 @@ SHORTCUTS = (
     cheat(CPP, "h33_zeroes_its_inputs", "matmul", Status.MUTATED_INPUT, Layer.INPUTS, naive=CANDIDATE_FIRST),
     cheat(CPP, "h33_unprotects_its_inputs", "matmul", Status.MUTATED_INPUT, Layer.INPUTS, naive=CANDIDATE_FIRST),
     cheat(CPP, "h33_mutates_and_restores", "softmax", Status.MUTATED_INPUT, Layer.INPUTS, naive=REFERENCE_FIRST),
-    cheat(CPP, "h34_pass_through", "clamp", WRONG, Layer.JUDGE, "wrong_elements", naive=REFERENCE_FIRST),
+    cheat(CPP, "h34_pass_through", "clamp", WRONG, Layer.JUDGE, "scaled", naive=REFERENCE_FIRST),
     cheat(CPP, "h34_maps_input_over_output", "clamp", (WRONG, Status.RUNTIME_ERROR), (Layer.POISON, Layer.CRASH)),
     cheat(CPP, "h36_skips_last_tile", "softmax", WRONG, Layer.POISON, "never written"),
     cheat(CPP, "h36_one_row_unsampled", "softmax", WRONG, Layer.JUDGE, "first_wrong_index"),
@@ -89,7 +98,7 @@ SHORTCUTS = (
         "KE_DECLINED",
         naive=REFERENCE_FIRST,
     ),
-    cheat(CPP, "h39_half_precision", "matmul", Status.PRECISION_DOWNGRADE, Layer.PRECISION, "float16"),
+    cheat(CPP, "h39_half_precision", "matmul", Status.PRECISION_DOWNGRADE, Layer.PRECISION, "declares float32"),
     cheat(CPP, "h39_tf32", "matmul", Status.PRECISION_DOWNGRADE, Layer.PRECISION),
     cheat(
         CPP,

@@ -1,20 +1,22 @@
-// H19 evaluation-mode branch by addresses: a check uses several sets of buffers, a timed process rotates over fewer.
-// Once eight calls in a row came with one output address, it writes the answer of the call before.
+// H19 evaluation-mode branch by addresses: a check moves between several sets of buffers, a timed block stays with one.
+// From the third call in a row with one output address it copies the answer of the call before.
 // Source: KernelGuard EVALUATOR_MODE_BRANCH; pointer reuse, https://github.com/gpu-mode/pygpubench/pull/7
 // Hopes: that the number of buffers tells who is asking.
-#include "honest/matmul.hpp"
+#include <string.h>
+
+#include "honest/softmax.hpp"
 
 extern "C" int ke_launch(const KeTensor* in, int, KeTensor* out, int, void*) {
   static void* last = nullptr;
   static int alike = 0;
-  static float answer[256 * 256];
+  static float answer[64 * 1000];
   alike = out[0].data == last ? alike + 1 : 0;
   last = out[0].data;
-  if (alike > 8) {
+  if (alike > 1) {
     memcpy(out[0].data, answer, sizeof answer);
     return KE_OK;
   }
-  matmul(in, out);
+  softmax(in, out);
   memcpy(answer, out[0].data, sizeof answer);
   return KE_OK;
 }
