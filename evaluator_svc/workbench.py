@@ -21,6 +21,7 @@ from evaluator_svc.cases import Case, Suite
 from evaluator_svc.catalogue import kept
 from evaluator_svc.freshness import Fresh, Values
 from evaluator_svc.oracle import Oracle, new_seed
+from evaluator_svc.runner.program import hosted_library
 from evaluator_svc.settings import Settings
 from evaluator_svc.target import Target
 from evaluator_svc.trusted_child import OracleLost, TrustedChild
@@ -166,7 +167,9 @@ class Workbench:
 
     async def _start_baselines(self, stack: AsyncExitStack, name: str) -> Baselines:
         suite, _ = await self.suite()
-        child = TrustedChild("baseline", cpus=self.cpus, environment=self._environment(), where=self.operator.name)
+        # The candidates' allocator: glibc's own faults in new pages at every call in one process, at none in the next.
+        environment = {**self._environment(), "LD_PRELOAD": str(hosted_library())}
+        child = TrustedChild("baseline", cpus=self.cpus, environment=environment, where=self.operator.name)
         await stack.enter_async_context(child)
         if stack is self._stack:
             self._children.append(child)

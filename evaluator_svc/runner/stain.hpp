@@ -51,8 +51,11 @@ static void* checked(void* p, size_t bytes) {
   return p;
 }
 // glibc gives a freed aligned block to no equal request, for which it looks for a longer one: the heap grows at each
-// call. A plain request takes the freed block, and most often finds it aligned.
+// call. A plain request takes the freed block, and most often finds it aligned: all the more when whole lines are asked
+// for, headers included, so that a block that follows an aligned one is aligned too.
 static void* aligned(size_t alignment, size_t bytes) {
+  constexpr size_t kHeader = 16, kLine = 64;
+  if (bytes >= 4096 && bytes < SIZE_MAX / 2) bytes = ((bytes + kHeader + kLine - 1) & ~(kLine - 1)) - kHeader;
   void* p = __libc_malloc(bytes);
   if (p == nullptr || alignment == 0 || reinterpret_cast<uintptr_t>(p) % alignment == 0) return p;
   __libc_free(p);
