@@ -56,8 +56,13 @@ def _is_fp8(dtype: Any) -> bool:
 def _types() -> None:
     numpy_type, sizes_agree = interpreter._get_np_dtype, interpreter._validate_np_data_size  # noqa: SLF001
 
+    known = {tl.bfloat16.name: np.dtype(np.float32)}
+
     def get_np_dtype(dtype: Any) -> Any:
-        return np.dtype(np.float32) if _is_bf16(dtype) else numpy_type(dtype)
+        scalar = dtype.scalar
+        if scalar.name not in known:  # the interpreter makes its whole table at every look
+            known[scalar.name] = numpy_type(scalar)
+        return known[scalar.name]
 
     def validate(array: Array, dtype: Any) -> bool:
         return array.itemsize <= np.float32().itemsize if _is_bf16(dtype) else sizes_agree(array, dtype)

@@ -7,6 +7,7 @@ limit of a chip and no time; matrix products of fp32 are not rounded to tf32 as 
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
 from typing import Any
 
 ENVIRONMENT = "TRITON_INTERPRET"
@@ -34,8 +35,29 @@ def install() -> None:
 
     interpreted_floats.install()
     interpreted_libdevice.install()
+    _patch_once()
     _tune_nothing()
     _work_in_place()
+
+
+def _patch_once() -> None:
+    """Leave the language patched.
+
+    The interpreter looks through all of it at every launch and at every call of a function of the language, e.g.
+    ``tl.sum``, which is half of a kernel's time.
+    """
+    import triton.language as tl
+    from triton.runtime import interpreter
+
+    sees_both = SimpleNamespace(__globals__={"tl": tl, "core": tl.core})
+    interpreter._patch_lang(sees_both)  # noqa: SLF001
+    patched = SimpleNamespace(restore=lambda: None)
+
+    def patch_lang(function: Any) -> Any:
+        del function
+        return patched
+
+    interpreter._patch_lang = patch_lang  # noqa: SLF001
 
 
 def _tune_nothing() -> None:

@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 from evaluator_svc.hosted.process import INTERPRETED, PYTHON, HostedRunner, Hosts
-from evaluator_svc.kernel_policy import LibraryKernels
+from evaluator_svc.kernel_policy import LibraryKernels, decide, parse
 from evaluator_svc.layers import Layer, caught_by
-from evaluator_svc.ledger import Ledger
-from evaluator_svc.own_kernel import own_kernel
 from evaluator_svc.runner.process import Ran
 from evaluator_svc.toolchains import Built
 from evaluator_svc.toolchains.hosted import HostedToolchain
@@ -123,7 +121,7 @@ def toolchain(tmp_path_factory):
 
 
 def evaluated(toolchain, hosts, text, *, language="python", library=LibraryKernels.REFUSE):
-    """What it computes of ``values()``, and the verdict of the kernel audit; or why it failed."""
+    """What it computes of ``values()``, and the finding of the kernel audit; or why it failed."""
     profile = INTERPRETED if language == "triton" else PYTHON
 
     async def go():
@@ -137,7 +135,7 @@ def evaluated(toolchain, hosts, text, *, language="python", library=LibraryKerne
             ran = await runner.run(1, timeout_s=60.0)
             if not isinstance(ran, Ran):
                 return ran, None
-            return array_of(runner), await own_kernel(runner, built, library, Ledger())
+            return array_of(runner), decide(built.static, parse(await runner.audit()), library=library)
 
     return asyncio.run(go())
 
@@ -151,14 +149,16 @@ def told(verdict):
     [
         (RAW_EXTENSION.replace("BODY", OWN), "python", "raw.softmax (1x)"),
         (TRITON, "triton", "row_softmax (1x)"),
-        pytest.param(TORCH_EXTENSION, "python", "fast_softmax.softmax (1x)", marks=pytest.mark.slow),
+        pytest.param(
+            TORCH_EXTENSION, "python", "fast_softmax.softmax (1x)", marks=[pytest.mark.slow, pytest.mark.timeout(600)]
+        ),
     ],
     ids=["an extension", "a Triton kernel", "an extension with torch's headers"],
 )
 def test_a_module_with_a_kernel_of_its_own_computes_by_it(toolchain, hosts, text, language, kernel):
     result, verdict = evaluated(toolchain, hosts, text, language=language)
     np.testing.assert_allclose(result, softmax(values()), rtol=1e-5)
-    assert verdict.passed, verdict
+    assert verdict.status is Status.PASSED, verdict
     assert told(verdict)["own_kernels"] == kernel
 
 
@@ -180,7 +180,7 @@ def test_a_module_that_computes_by_the_library_alone_is_no_custom_kernel(toolcha
 
 def test_a_composition_passes_where_the_user_allows_it(toolchain, hosts):
     _, verdict = evaluated(toolchain, hosts, LIBRARY, library=LibraryKernels.ALLOW)
-    assert verdict.passed
+    assert verdict.status is Status.PASSED
 
 
 def test_a_module_that_insists_on_a_gpu_fails_with_torchs_own_line(toolchain, hosts):
