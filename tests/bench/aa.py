@@ -30,7 +30,7 @@ from evaluator_svc.evaluators import toolchain_of
 from evaluator_svc.ledger import Ledger
 from evaluator_svc.measuring import Subject
 from evaluator_svc.noise_floor import NoiseFloor
-from evaluator_svc.settings import Settings, TimingSettings
+from evaluator_svc.settings import from_env
 from evaluator_svc.stages import Stopwatch
 from evaluator_svc.statistics import A_A_FEWEST
 from evaluator_svc.workbench import Workbench
@@ -204,7 +204,8 @@ def _counts(trials: list[Trial]) -> str:
 
 
 async def _main(plan: Plan) -> tuple[Experiment, float]:
-    settings = Settings(timing=replace(TimingSettings(), noisy_tries=1), chip=CHIP)
+    settings = from_env(os.environ)
+    settings = replace(settings, timing=replace(settings.timing, noisy_tries=1), chip=CHIP)
     async with open_ports(PortSettings(bus_url="memory:", store_url="memory:", cache_url="memory:")) as ports:
         evaluator = Evaluator(ports, settings, toolchain_of(CHIP))
         try:
