@@ -34,6 +34,10 @@ class Observed:
         self.pid = _pid_of(watch)
         self._root = Path(f"/proc/{self.pid}")
 
+    @property
+    def alive(self) -> bool:
+        return not select.select([self._watch], [], [], 0)[0]
+
     def cpu_ns(self) -> int:
         """Processor time of the whole process so far."""
         # CPUCLOCK_SCHED of another process, numbered as in <linux/posix-timers.h>.
