@@ -85,7 +85,7 @@ async def embedded(
         knowledge, library = knowledge_svc.service.build(ports, knowledge_svc.settings.from_env(environment))
         synthesizer = synthesizer_svc.service.build(ports, synthesizer_svc.settings.from_env(environment), library)
         evaluator = open_evaluator(ports, chip, environment)
-        evaluation = evaluator_svc.service.build(ports, evaluator.settings, evaluator=evaluator)
+        evaluation = evaluator_svc.service.build(ports, evaluator.settings, evaluator=evaluator, leaves_when_out=True)
         async with running(
             (knowledge, synthesizer, evaluation, search), ports, ConsumeLimits(drain_s=DRAIN_S)
         ) as services:

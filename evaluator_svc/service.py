@@ -15,14 +15,16 @@ NAME = "evaluator"
 SERVICER = "protos.evaluator.v1.EvaluatorService"
 
 
-def build(ports: Ports, settings: Settings, *, evaluator: Evaluates | None = None) -> Service:
-    """The service over open ports. ``evaluator`` stands in for the one it would make.
+def build(
+    ports: Ports, settings: Settings, *, evaluator: Evaluates | None = None, leaves_when_out: bool = False
+) -> Service:
+    """The service over open ports. ``evaluator`` stands in for the one it would make; for the rest see ``Worker``.
 
     Raises:
         ChipError: the chip cannot be served on this machine.
     """
     evaluator = evaluator or evaluator_of(ports, settings)
-    return serve(ports, Worker(ports, evaluator), evaluator)
+    return serve(ports, Worker(ports, evaluator, leaves_when_out=leaves_when_out), evaluator)
 
 
 def serve(ports: Ports, worker: Worker, evaluator: Evaluates) -> Service:
@@ -38,5 +40,6 @@ def serve(ports: Ports, worker: Worker, evaluator: Evaluates) -> Service:
         background=(worker.run,),
         servicers=(Servicer(name=SERVICER, add=add),),
         recover=evaluator.ready,
+        hindered=worker.hindered,
         close=evaluator.close,
     )
