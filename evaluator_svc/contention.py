@@ -21,7 +21,8 @@ class Counters:
     """One reading. Times in seconds since some beginning; None where the kernel does not tell.
 
     ``busy_s``, ``steal_s``: of all cores together. ``own_s``: of this process and its descendants, ended ones included.
-    ``ran_s``, ``waited_s``: of the descendants' threads, on a core and in a run queue, by process.
+    ``ran_s``, ``waited_s``: of threads of descendants bound to the measured cores, on a core and in a run queue, by
+    process.
     """
 
     at_s: float
@@ -48,7 +49,7 @@ class Disturbance:
     foreign: float | None
     """Share of the machine's core time that other programs used."""
     waiting: float | None
-    """Share of their time that this worker's processes spent waiting for a core."""
+    """Share of their time that processes bound to the measured cores spent waiting for one."""
     steal: float | None
     """Share of core time that a hypervisor gave to others."""
     pressure: float | None

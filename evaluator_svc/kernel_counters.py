@@ -29,7 +29,7 @@ def read(cpus: Sequence[int], *, proc: Path = PROC, system: Path = CPUS) -> Coun
         of_cores, busy, steal = [], None, None
     if busy is not None and steal is not None:
         busy -= steal
-    own, processes = _family()
+    own, processes = _family(frozenset(cpus))
     ran, waited = {}, {}
     for pid in processes:
         found = scheduled(proc / str(pid))
@@ -55,16 +55,17 @@ def _guests(times: object) -> float:
     return float(getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0))
 
 
-def _family() -> tuple[float, list[int]]:
-    """Processor time of this process and its descendants, and the descendants' ids."""
+def _family(cpus: frozenset[int]) -> tuple[float, list[int]]:
+    """Processor time of this process and its descendants, and the ids of those that are bound to ``cpus``."""
     me = psutil.Process()
     total, pids = sum(me.cpu_times()[:4]), []
     for child in me.children(recursive=True):
         try:
             total += sum(child.cpu_times()[:4])
+            if cpus.issuperset(child.cpu_affinity()):
+                pids.append(child.pid)
         except psutil.Error:
             continue  # it ended: what it used is in its parent's count
-        pids.append(child.pid)
     return total, pids
 
 
