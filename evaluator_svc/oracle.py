@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluator_svc.cases import Array, Case, Demand, Reference, Suite, elements, make_reference
-from evaluator_svc.catalogue import ALL_LOWER, DEMANDS, HELD_OUT, NEAREST_LOWER, OWN, SPECIAL, WITH_LOWER
+from evaluator_svc.catalogue import ALL_LOWER, DEMANDS, HELD_OUT, NEAREST_LOWER, ONE_ELEMENT, OWN, SPECIAL, WITH_LOWER
 from evaluator_svc.freshness import Flip, Fresh, Values, borrow, shows
 from evaluator_svc.properties import Kind, Relation
 from evaluator_svc.signature import Signature
@@ -42,6 +42,7 @@ class Oracle:
     def __init__(self, child: TrustedChild, operator: OperatorRef, scratch: Path, *, timeout_s: float) -> None:
         self._child, self._operator, self._scratch, self._timeout_s = child, operator, scratch, timeout_s
         self._serial, self._contract = 0, Contract()
+        self._measured: tuple[Relation, ...] | None = None
 
     async def open(self, source: str, threads: int, device: str) -> None:
         """Load the operator's text in the child, whose reference computes on ``device`` (as torch names it)."""
@@ -88,7 +89,8 @@ class Oracle:
             if transform and room and held + max(case.nbytes for case in cases) > room:
                 skipped.append(f"{transform}: no room for it")
                 continue
-            case, reason = await self.case(new_seed(), transform)
+            # The set with one element changed is a change of the first case.
+            case, reason = await self.case(cases[0].seed if transform == ONE_ELEMENT else new_seed(), transform)
             if case is not None:
                 cases.append(case)
             else:
@@ -127,11 +129,13 @@ class Oracle:
 
     async def relations(self) -> tuple[Relation, ...]:
         """What the reference keeps to; asked before cases, it gives those of a sum of products their ``|A||B|``."""
-        said = await self._ask("relations", seeds=[new_seed() for _ in range(RELATION_DRAWS)])
-        return tuple(
-            Relation(**{**one, "kind": Kind(one["kind"]), "where": tuple(map(tuple, one["where"]))})
-            for one in said["relations"]
-        )
+        if self._measured is None:
+            said = await self._ask("relations", seeds=[new_seed() for _ in range(RELATION_DRAWS)])
+            self._measured = tuple(
+                Relation(**{**one, "kind": Kind(one["kind"]), "where": tuple(map(tuple, one["where"]))})
+                for one in said["relations"]
+            )
+        return self._measured
 
     async def fresh(self, name: str, models: Sequence[Case], *, flips: int, state_seed: int | None = None) -> Fresh:
         """Values for timed calls under a new secret seed, with the limits of ``models``, the operator's own cases.

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from evaluator_svc.catalogue import INTEGERS, SPECIAL
 from evaluator_svc.oracle_child import catalogue, fresh, relations, wrong
 from evaluator_svc.oracle_child.model import CPU, KE_DTYPES, Operator, OperatorFault, Sample, run
 from evaluator_svc.oracle_child.precisions import precisions
@@ -55,7 +56,7 @@ class Oracle:
                 raise
             return {"skipped": str(fault)}
         finite = [bool(torch.isfinite(t).all()) for t in declared if t.is_floating_point()]
-        special = transform == catalogue.SPECIAL
+        special = transform == SPECIAL
         if transform and not special and not all(finite):
             return {"skipped": "the reference is not finite there"}
         blocks = precisions(
@@ -63,7 +64,7 @@ class Oracle:
             declared,
             lower=str(request["lower"]),
             sums=self._sums and not special,
-            nudge=transform not in (catalogue.INTEGERS, catalogue.SPECIAL),
+            nudge=transform not in (INTEGERS, SPECIAL),
         )
         measured = [(role, t) for role, t in blocks if role == "nudged" or role.startswith("low:")]
         kept = [(role, t) for role, t in blocks if not (role == "nudged" or role.startswith("low:"))]

@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import torch
 
+from evaluator_svc.catalogue import INTEGERS, ONE_ELEMENT, SMALL_CONSTANTS, SPECIAL
 from evaluator_svc.oracle_child.model import KE_DTYPES, OperatorFault, Sample, run
-from evaluator_svc.oracle_child.values import Unsuitable, transformed
+from evaluator_svc.oracle_child.values import Unsuitable, is_free, transformed
 from shared.dtypes import DType
 
-SMALL_CONSTANTS, INTEGERS, SPECIAL = "small_constants", "integers", "not_finite"
 SUM_MAX = {DType.F64: 2.0**40, DType.F32: 2.0**16, DType.F16: 2.0**11, DType.BF16: 2.0**8}
 """Largest sum of absolute products on integers: exact in any order. float32 would hold 2**24; a fast Fourier or
 Winograd transform rounds to the right integer only with some bits to spare."""
@@ -40,6 +40,8 @@ def drawn(sample: Sample, name: str) -> Sample:
         return _small_constants(sample)
     if name == INTEGERS:
         return _integers(sample)
+    if name == ONE_ELEMENT:
+        return _one_element_changed(sample)
     if name == SPECIAL:
         return _not_finite(sample)
     return transformed(sample, name)
@@ -155,6 +157,21 @@ def _with_special(x: torch.Tensor) -> torch.Tensor:
         rows = x.reshape(-1, x.shape[-1])
         rows[int(torch.randint(0, rows.shape[0], (1,)))] = -math.inf
     return x
+
+
+def _one_element_changed(sample: Sample) -> Sample:
+    """One argument has, somewhere, the one of its own values that is farthest from what was there."""
+    arguments = sample.tensor_arguments()
+    free = [i for i, a in enumerate(arguments) if a.numel() > 1 and (a.is_floating_point() or is_free(a))]
+    if not free:
+        raise Unsuitable("it takes no values of which one could change")
+    index = free[int(torch.randint(0, len(free), (1,)))]
+    changed = arguments[index].clone()
+    flat = changed.reshape(-1)
+    at = int(torch.randint(0, flat.numel(), (1,)))
+    flat[at] = flat[(flat.double() - flat[at].double()).abs().argmax()]
+    arguments[index] = changed
+    return sample.with_arguments(arguments)
 
 
 def sums_products(sample: Sample, homogeneous: bool) -> bool:

@@ -159,6 +159,21 @@ def test_what_nan_leaves_in_a_workspace_shows_in_the_next_call():
     assert passed.verdict.passed
 
 
+def test_an_answer_from_before_one_element_changed_is_a_cheat():
+    known: dict[bytes, np.ndarray] = {}
+
+    def remembers(x, y):
+        y[:] = known.setdefault(x[0, :4].tobytes(), softmax(x))
+
+    x = draw(1)
+    x[9, 9] = x.max()
+    given = [*cases(), case("one_element_changed", x)]
+    done, _, _ = checked(remembers, given)
+    assert done.verdict.status is Status.CHEAT
+    assert caught_by(done.verdict.evidence) is Layer.FRESH
+    assert checked(right, given)[0].verdict.passed
+
+
 def test_a_declared_chance_is_bounded_by_the_limits_of_the_result():
     def noisy(size):
         def compute(x, y):
