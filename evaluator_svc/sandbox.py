@@ -36,6 +36,8 @@ ALLOW = "kernels are run only where user namespaces or seccomp are allowed"
 USER = 65533
 """Of boxes whose controller is root: Debian's policy keeps it free, and every 16-bit map of a container has it."""
 SAME_USER = -1
+NEEDED_CAPABILITIES = (0, 6, 7)
+"""CAP_CHOWN, CAP_SETGID, CAP_SETUID of <linux/capability.h>."""
 KILL_WAIT_S = 5.0
 DETECT_TIMEOUT_S = 30
 REACHED_PROGRAM = 64
@@ -67,6 +69,11 @@ class Sandbox:
     """Why there are no namespaces, in bubblewrap's words."""
     user: int = SAME_USER
     """Whom a box with ``Box.own_user`` runs as."""
+
+    @property
+    def counts_processes(self) -> bool:
+        """Whether limits on processes hold by themselves: Linux exempts root's, whatever its capabilities."""
+        return self.user != SAME_USER or os.geteuid() != 0
 
     def path(self, mount: Mount) -> str:
         """Where a process in the box finds ``mount``."""
@@ -260,7 +267,7 @@ def detect(program: Path, keeper: Path, mounts: tuple[Mount, ...]) -> Sandbox:
 
     ``mounts`` are the shared libraries that ``program`` needs.
     """
-    user = USER if os.geteuid() == 0 else SAME_USER
+    user = USER if _may_become(USER) else SAME_USER
     found = Sandbox(program=program, keeper=keeper, isolated=True, user=user)
     for tried in (found, *([] if user == SAME_USER else [replace(found, user=SAME_USER)])):
         why = _refusal(tried, mounts)
@@ -293,6 +300,19 @@ def _walkable(path: Path, *, given: bool) -> bool:
         return readable and all(parent.stat().st_mode & 0o001 for parent in path.parents)
     except OSError:
         return False
+
+
+def _may_become(user: int) -> bool:
+    """Whether this process can start others as ``user`` and give them files: root with the capabilities for it, and
+    ``user`` on the map of its user namespace. A container may be root without either.
+    """
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":" in line)
+    held = int(status["CapEff"], 16)
+    if os.geteuid() != 0 or any(not held >> number & 1 for number in NEEDED_CAPABILITIES):
+        return False
+    maps = (Path(f"/proc/self/{kind}_map").read_text().splitlines() for kind in ("uid", "gid"))
+    ranges = [[[int(word) for word in line.split()] for line in lines] for lines in maps]
+    return all(any(first <= user < first + count for first, _, count in some) for some in ranges)
 
 
 def _threads_here() -> int:

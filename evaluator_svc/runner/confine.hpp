@@ -142,12 +142,13 @@ inline bool set_landlock(int ruleset) {
   return ok;
 }
 
-// Leaves root, and with it every capability; without another user to become, the capabilities alone.
+// Leaves root, and with it every capability. Where there is no other user to become, as in a container that maps one
+// only, the capabilities alone: false.
 inline bool become_user(int32_t user) {
   const auto id = static_cast<uid_t>(user);
-  if (user >= 0 && geteuid() == 0)  // the change of user undoes the parent-death signal
-    return setgroups(0, nullptr) == 0 && setresgid(id, id, id) == 0 && setresuid(id, id, id) == 0 &&
-           prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0;
+  const bool other = user >= 0 && geteuid() == 0 && setgroups(0, nullptr) == 0 && setresgid(id, id, id) == 0 &&
+                     setresuid(id, id, id) == 0;
+  if (other) return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0;  // the change of user undoes it
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   struct __user_cap_data_struct none[2] = {};
   syscall(SYS_capset, &header, none);

@@ -1,17 +1,20 @@
 """Runs test kernels where the machine grants less, and prints what became of them as JSON.
 
 ``python elsewhere.py CONDITION[+CONDITION] CACHE KERNEL...``. Conditions: ``ordinary-user`` (root becomes nobody);
-``no-namespaces`` (the kernel refuses new namespaces, as container runtimes do); ``no-landlock``; ``no-seccomp``.
-The refusals are real: seccomp filters that answer the system calls with the error such a machine gives.
+``no-namespaces`` (a filter refuses new namespaces, as container runtimes' do); ``rootless-container`` (a user namespace
+with one user, in which the kernel allows no further one); ``no-landlock``; ``no-seccomp``. The refusals are real: the
+kernel's own, or seccomp filters that answer the system calls with the error such a machine gives.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import errno
 import json
 import os
 import sys
+from pathlib import Path
 
 import seccompy
 
@@ -32,6 +35,8 @@ def impose(conditions: list[str]) -> None:
         os.setgroups([])
         os.setgid(NOBODY)
         os.setuid(NOBODY)
+    if "rootless-container" in conditions:
+        _enter_rootless_container()
     if "no-namespaces" in conditions:
         rules.errno("unshare", errno.EPERM)
         rules.errno("clone3", errno.ENOSYS)
@@ -42,8 +47,20 @@ def impose(conditions: list[str]) -> None:
         rules.errno("landlock_create_ruleset", errno.ENOSYS)
     if "no-seccomp" in conditions:
         rules.errno("seccomp", errno.ENOSYS)
-    if {*conditions} - {"ordinary-user"}:
+    if {*conditions} & {"no-namespaces", "no-landlock", "no-seccomp"}:
         rules.load()
+
+
+def _enter_rootless_container() -> None:
+    """Root of a namespace that maps nobody else and may hold no user namespace."""
+    new_user, user, group = 0x10000000, os.geteuid(), os.getegid()
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(new_user) != 0:
+        raise OSError(ctypes.get_errno(), "unshare")
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"0 {user} 1")
+    Path("/proc/self/gid_map").write_text(f"0 {group} 1")
+    Path("/proc/sys/user/max_user_namespaces").write_text("0")
 
 
 async def outcomes(names: list[str]) -> dict[str, str]:
