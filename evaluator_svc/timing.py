@@ -37,6 +37,8 @@ SHORTER = (0.5, 0.85)
 """The shorter block of a round has a share of the calls that fill one, drawn from here; the longer has twice that."""
 AGAIN, AGAIN_ENOUGH, RARELY = 0.4, 12, 0.05
 """Chance that calls on the same values follow a call on new ones, until so many have, and after that."""
+ENDURANCE_CALLS, ENDURANCE_NS = 100, 200_000_000
+"""Calls after the last block, at most, and what they may take."""
 EMPTY_COMMANDS = 5
 """At the beginning; one more in every round."""
 UNMUTATED = Contract()
@@ -94,7 +96,8 @@ class Contest:
             if not await self._round():
                 return self._measured
             self._measured.decision = stopping.look(self._measured.logs())
-        self._candidate.settled()
+        if await self._endures():
+            self._candidate.settled()
         return self._measured
 
     async def cold(self, times: int, evict: Callable[[], None]) -> bool:
@@ -125,6 +128,18 @@ class Contest:
                 elif not await self._turn(calls, long=long):
                     return False
         return await self._candidate.call(0, Stage.WARM_UP) is not None
+
+    async def _endures(self) -> bool:
+        """A secret number of calls more, and then one that is verified: no count of calls is one after the last."""
+        mine = self._measured.samples[CANDIDATE]
+        most = max(1, min(ENDURANCE_CALLS, round(ENDURANCE_NS / max(mine.median_ns, 1.0))))
+        if not self._candidate.load(self._deck.next()):
+            return False
+        if not self._contract.mutates:
+            if await self._candidate.call(self._draw.randint(most // 2 or 1, most), Stage.CHECK) is None:
+                return False
+            self._candidate.fill(Fill.POISON)
+        return await self._candidate.call(1, Stage.CHECK) is not None and await self._candidate.verify()
 
     def _length(self, name: str, share: float) -> int:
         """Calls of the shorter block. An input that is changed in place is good for one call."""
