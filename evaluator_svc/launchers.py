@@ -64,6 +64,7 @@ class Launchers:
                 threads=threads,
                 cpus=cpus,
                 stained=stained,
+                persistent=len(suite.signature.state) if suite.contract.persistent_weights else 0,
             )
         kind = FlushedRunner if self._target.on_gpu else HostedRunner
         runner = kind.open(
