@@ -73,8 +73,19 @@ def read_problems(path: Path, uuid: str, workloads: Path | None) -> tuple[Proble
     )
 
 
-def read_kernel(path: Path, problem: Problem, sheet: ChipSheet, *, language: str, entry: str) -> Kernel:
-    """The kernel at ``path`` for ``problem``: a source, a module, or a solution's JSON.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submitted:
+    """A kernel's file, read once. ``name`` is what a trace calls it."""
+
+    name: str
+    kernels: tuple[Kernel, ...]
+    """One for each operator that it is to be judged against, in their order."""
+
+
+def read_kernel(
+    path: Path, problems: Sequence[Problem], sheet: ChipSheet, *, language: str = "", entry: str = ""
+) -> Submitted:
+    """The kernel at ``path`` for ``problems``: a source, a module, or a solution's JSON.
 
     Raises:
         UserError: missing, unreadable, too large, in a language the chip does not take, or no kernel of this operator.
@@ -86,18 +97,17 @@ def read_kernel(path: Path, problem: Problem, sheet: ChipSheet, *, language: str
         if language or entry:
             raise UserError("says its language and entry itself", where=where, hint="leave out --language and --entry")
         one = solution.parse(read_bytes(path, fields.BYTES_MAX), where=where)
-        called = problem.interface() if problem.definition else None
-        return kernel.of_solution(one, problem.definition, called, sheet, where=where)
+        made = (
+            kernel.of_solution(
+                one, problem.definition, problem.interface() if problem.definition else None, sheet, where=where
+            )
+            for problem in problems
+        )
+        return Submitted(name=one.name, kernels=tuple(made))
     text = read_text(path, fields.BYTES_MAX)
     told = kernel.language_of(text, path.suffix, language, sheet, where=where)
-    return kernel.of_text(text, told, problem.interface, entry, where=where)
-
-
-def solution_name(path: Path) -> str:
-    """What a trace calls the kernel at ``path``."""
-    if path.suffix == ".json":
-        return solution.parse(read_bytes(path, fields.BYTES_MAX), where=str(path)).name
-    return path.name
+    made = (kernel.of_text(text, told, problem.interface, entry, where=where) for problem in problems)
+    return Submitted(name=path.name, kernels=tuple(made))
 
 
 def read_bytes(path: Path, limit: int) -> bytes:

@@ -19,7 +19,7 @@ from cli.commands.explain import measurements
 from cli.outcome import NS_PER_US, speedup
 from cli.progress import ratio
 from cli.requirements import require_chip, require_threads
-from cli.submitted import Problem, read_kernel, read_problems, solution_name
+from cli.submitted import Problem, read_kernel, read_problems
 from cli.verdicts import Answered, Asked, flags_of, verdicts
 from shared import timestamps
 from shared.clock import SystemClock
@@ -75,13 +75,13 @@ def command(
     if traces_file is not None:
         traces.check(traces_file)
     problems = read_problems(operator, uuid, workloads)
-    kernels = [read_kernel(kernel, problem, sheet, language=language or "", entry=entry) for problem in problems]
+    submitted = read_kernel(kernel, problems, sheet, language=language or "", entry=entry)
     asked = [
         Asked(problem=problem, kernel=one, flags=flags_of(one, flags, sheet))
-        for problem, one in zip(problems, kernels, strict=True)
+        for problem, one in zip(problems, submitted.kernels, strict=True)
     ]
     purpose = Purpose.FINAL if final else Purpose.SEARCH
-    made = asyncio.run(_judged(asked, kernel, chip, threads, purpose, traces_file))
+    made = asyncio.run(_judged(asked, submitted.name, chip, threads, purpose, traces_file))
     if as_json and audited:
         click.echo(json.dumps(_one_or_all(made, [audit.ledger_object(one) for one in made], "ledgers")))
     elif as_json:
@@ -92,16 +92,15 @@ def command(
 
 
 async def _judged(
-    asked: Sequence[Asked], kernel: Path, chip: str, threads: int, purpose: Purpose, traces_file: Path | None
+    asked: Sequence[Asked], name: str, chip: str, threads: int, purpose: Purpose, traces_file: Path | None
 ) -> list[Answered]:
     """All verdicts; each is in the file of traces before the next one is begun."""
     made = []
-    name = solution_name(kernel)
     console = Console(stderr=True)
     with console.status("") as status:
 
         def tell(operator: str) -> None:
-            status.update(f"evaluating {kernel.name} against {operator} on {chip}")
+            status.update(f"evaluating {name} against {operator} on {chip}")
 
         async for one in verdicts(asked, chip, threads, purpose, tell):
             made.append(one)

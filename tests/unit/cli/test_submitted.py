@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cli.submitted import read_kernel, read_problems, read_within, solution_name
+from cli.submitted import read_kernel, read_problems, read_within
 from shared import chips
 from shared.errors import OperatorError, UserError
 from shared.submissions.kernel import Kernel
@@ -36,8 +36,8 @@ def refused(call: Any, *arguments: Any, **named: Any) -> str:
 
 def kernel(path: Path, text: str, operator: Path, *, language: str = "", entry: str = "", sheet: Any = CPU) -> Kernel:
     path.write_text(text)
-    problem = read_problems(operator, "all", None)[0]
-    return read_kernel(path, problem, sheet, language=language, entry=entry)
+    problems = read_problems(operator, "all", None)[:1]
+    return read_kernel(path, problems, sheet, language=language, entry=entry).kernels[0]
 
 
 def test_a_directory_is_as_many_operators_as_it_has_workloads(tmp_path):
@@ -128,7 +128,8 @@ def test_a_solution_is_a_kernel_of_its_definition_alone(tmp_path):
     one = kernel(tmp_path / "s.json", solved(), rms)
     assert one.source.startswith(RIGHT)
     assert one.form == "solution `plain`, entry main.py::run"
-    assert solution_name(tmp_path / "s.json") == "plain"
+    found = read_kernel(tmp_path / "s.json", read_problems(rms, "all", None), CPU)
+    assert (found.name, found.kernels) == ("plain", (one, one))
     assert "OPERATOR is no definition" in refused(kernel, tmp_path / "s.json", solved(), SOFTMAX)
     assert "says its language and entry itself" in refused(kernel, tmp_path / "s.json", solved(), rms, entry="run")
     other = solved(definition="other")
@@ -137,8 +138,8 @@ def test_a_solution_is_a_kernel_of_its_definition_alone(tmp_path):
 
 def test_a_kernel_that_cannot_be_read_is_refused(tmp_path):
     (tmp_path / "k.py").write_bytes(b"\xff")
-    problem = read_problems(SOFTMAX, "all", None)[0]
-    assert "not UTF-8 (byte 0)" in refused(read_kernel, tmp_path / "k.py", problem, CPU, language="", entry="")
-    assert "no such file" in refused(read_kernel, tmp_path / "none.py", problem, CPU, language="", entry="")
+    problems = read_problems(SOFTMAX, "all", None)
+    assert "not UTF-8 (byte 0)" in refused(read_kernel, tmp_path / "k.py", problems, CPU)
+    assert "no such file" in refused(read_kernel, tmp_path / "none.py", problems, CPU)
     (tmp_path / "big.cpp").write_bytes(b" " * (5 << 20))
-    assert "is larger than 4 MiB" in refused(read_kernel, tmp_path / "big.cpp", problem, CPU, language="", entry="")
+    assert "is larger than 4 MiB" in refused(read_kernel, tmp_path / "big.cpp", problems, CPU)
