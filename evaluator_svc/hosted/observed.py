@@ -18,7 +18,7 @@ STATE_FIELD = 3 - 3
 """Of proc_pid_stat(5), counted after pid and name."""
 STOPPED = "TtZX"
 """States in which a thread runs no instruction of its own."""
-STOP_TIMEOUT_S = 5.0
+STOP_TIMEOUT_S = 20.0
 STOP_POLL_S = 50e-6
 KILL_WAIT_S = 5.0
 

@@ -28,7 +28,9 @@ from evaluator_svc.runner.protocol import Report
 from shared.events import Status
 
 PRIMING_CALLS = 2
-EXIT_S, EXIT_POLL_S = 0.05, 0.001
+EXIT_S, EXIT_POLL_S = 1.0, 0.001
+"""For threads that were joined to be gone. On a busy machine that takes a while; a thread that still computes gains
+nothing by it, because results were read before, and are compared afterwards."""
 QUICK_S = 30.0
 """At most, for loading and for warming up where nothing is compiled on first use."""
 
@@ -130,16 +132,17 @@ class Session:
         failed = _thrown(child.report(), answer.kind) or self._exported(sets, timeout_s) or self._read(page, sets)
         if failed is not None:
             return child.end(failed)
-        left = self._survivors(wait_s=EXIT_S)
-        if left is not None:
-            return child.end(left)
+        crowded = observed.threads_alive() > self._granted
+        failed = self._survivors()
+        if failed is not None:
+            return child.end(failed)
         # Ask again: a kernel that answered for itself is still running, and its true answer comes now.
         observed.thaw()
         failed = self._asked(Verb.SETTLE, 0, 0, timeout_s)
         if failed is not None:
             return failed
         observed.freeze()
-        if self._stained:
+        if self._stained or crowded:
             failed = self._changed(page, sets)
         if failed is not None:
             return child.end(failed)
@@ -176,13 +179,12 @@ class Session:
             self.child.observed.freeze()
         return failed
 
-    def _survivors(self, *, wait_s: float) -> RunFailure | None:
+    def _survivors(self) -> RunFailure | None:
         """What outlives a call: threads beyond the grant, processes.
 
-        A thread that Python has joined may still be on its way out, so it is given ``wait_s`` for that. Results have
-        been read by then.
+        A thread that Python has joined may still be on its way out, so it is given ``EXIT_S`` for that.
         """
-        observed, until = self.child.observed, time.monotonic() + wait_s
+        observed, until = self.child.observed, time.monotonic() + EXIT_S
         while (alive := observed.threads_alive()) > self._granted:
             if time.monotonic() > until:
                 return ending.left_threads(alive, self._granted)

@@ -46,7 +46,7 @@ def writable(fd):
 LATER = """
 import threading, time, torch
 def later(out, x):
-    time.sleep(0.5)
+    time.sleep(60)
     out.copy_(torch.softmax(x, -1))
 """
 FORGED = (

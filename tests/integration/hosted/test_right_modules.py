@@ -171,6 +171,18 @@ wire.COMMAND = Late()
     assert caught_by(ended.evidence) is Layer.LATE, said(ended)
 
 
+def test_a_thread_that_fills_the_result_later_is_caught_though_it_ends(lab):
+    text = forward(
+        "out = torch.zeros_like(x)",
+        "threading.Thread(target=lambda: (time.sleep(0.1), out.copy_(torch.softmax(x, -1)))).start()",
+        "return out",
+        before="import threading, time\n",
+    )
+    ended = lab.outcome(text)
+    assert isinstance(ended, RunFailure)
+    assert caught_by(ended.evidence) is Layer.LATE, said(ended)
+
+
 def test_calls_without_a_call_measure_the_round_trip(lab):
     ran = lab.outcome(RIGHT, calls=0)
     assert isinstance(ran, Ran)
