@@ -101,6 +101,12 @@ def test_extensions_of_constructors_and_first_uses_are_built_ahead(toolchain):
     assert run(built, "(extension().answer(), Lazy(8).made.answer())")[0] == "(3, 4)"
 
 
+def test_an_extension_that_does_not_load_is_built_all_the_same_and_says_why_where_it_runs(toolchain):
+    built = build(toolchain, module("e = built('nothing', 'int nothing;')\nf = e.forward\n"))
+    assert isinstance(built, Built), built
+    assert "PyInit_nothing" in run(built, "f()")[0]
+
+
 def test_an_extension_that_was_not_built_ahead_says_so_when_it_is_asked_for(toolchain):
     built = build(toolchain, LATER)
     assert "extension `late` was not built beforehand" in run(built, "built('late', 'int x;')")[0]

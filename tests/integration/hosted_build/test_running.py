@@ -53,8 +53,9 @@ static PyObject* softmax(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "LLLL", &in_at, &out_at, &rows, &columns)) return nullptr;
   for (long long r = 0; r < rows; ++r) {
     const float* in = (const float*)in_at + r * columns;
-    float *out = (float*)out_at + r * columns, sum = 0;
-    for (long long c = 0; c < columns; ++c) sum += out[c] = std::exp(in[c]);
+    float *out = (float*)out_at + r * columns, most = in[0], sum = 0;
+    for (long long c = 0; c < columns; ++c) most = std::fmax(most, in[c]);
+    for (long long c = 0; c < columns; ++c) sum += out[c] = std::exp(in[c] - most);
     for (long long c = 0; c < columns; ++c) out[c] /= sum;
   }
   Py_RETURN_NONE;
