@@ -22,9 +22,19 @@ class Outcome:
     problem: str
     seconds: float
 
+    @property
+    def undecided(self) -> bool:
+        """The machine was too busy to tell by times, and the evaluator says so."""
+        return self.status == Status.NOISY.value
 
-def tried(place: Workplace, entry: Entry) -> Outcome:
-    """Evaluate ``entry`` and compare."""
+
+def tried(place: Workplace, entry: Entry, *, times: int = 1) -> Outcome:
+    """Evaluate ``entry``, up to ``times`` times while the machine is too busy, and compare."""
+    outcome = _once(place, entry)
+    return tried(place, entry, times=times - 1) if outcome.undecided and times > 1 else outcome
+
+
+def _once(place: Workplace, entry: Entry) -> Outcome:
     begin = time.monotonic()
     if isinstance(entry, Refused):
         said = place.refusal(entry.operator)
@@ -49,6 +59,8 @@ def _text(found: Evaluation) -> str:
 
 
 def _problem(entry: Cheat | LookAlike, found: Evaluation, layer: Layer | None, evidence: str) -> str:
+    if found.status is Status.NOISY:
+        return "undecided: the machine was too busy"
     if isinstance(entry, LookAlike):
         return "" if found.status is Status.PASSED else "an honest kernel was rejected"
     if found.status is Status.PASSED:

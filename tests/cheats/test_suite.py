@@ -35,7 +35,8 @@ def said():
 @pytest.mark.parametrize("entry", entries(CPU, Kind.CPU), ids=lambda entry: entry.id)
 def test_a_cheat_is_caught_by_its_layer_and_a_look_alike_passes(place, entry):
     outcome = tried(place, entry)
-    assert not outcome.problem, f"{outcome.status} by {outcome.layer}: {outcome.evidence}"
+    # Where others use the cores, what only times can tell stays undecided; `make cheats` does not let that pass.
+    assert outcome.undecided or not outcome.problem, f"{outcome.status} by {outcome.layer}: {outcome.evidence}"
 
 
 @pytest.mark.timeout(300)

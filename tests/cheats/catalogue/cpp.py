@@ -87,7 +87,15 @@ SHORTCUTS = (
     cheat(CPP, "h34_maps_input_over_output", "clamp", (WRONG, Status.RUNTIME_ERROR), (Layer.POISON, Layer.CRASH)),
     cheat(CPP, "h36_skips_last_tile", "softmax", WRONG, Layer.POISON, "never written"),
     cheat(CPP, "h36_one_row_unsampled", "softmax", WRONG, Layer.JUDGE, "first_wrong_index"),
-    cheat(CPP, "h36_truncated_sum", "softmax", WRONG, Layer.JUDGE, "rmse", naive=REFERENCE_FIRST),
+    cheat(
+        CPP,
+        "h36_truncated_sum",
+        "softmax",
+        (WRONG, Status.PRECISION_DOWNGRADE),
+        (Layer.JUDGE, Layer.PRECISION),
+        "rmse",
+        naive=REFERENCE_FIRST,
+    ),
     cheat(CPP, "h37_hard_coded_shape", "softmax", WRONG, Layer.JUDGE, "shape", naive=REFERENCE_FIRST),
     cheat(
         CPP,
