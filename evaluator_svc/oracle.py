@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import mmap
 import secrets
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -17,7 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluator_svc.cases import Array, Case, Demand, Reference, Suite, elements, make_reference
-from evaluator_svc.catalogue import ALL_LOWER, DEMANDS, HELD_OUT, NEAREST_LOWER, ONE_ELEMENT, OWN, SPECIAL, WITH_LOWER
+from evaluator_svc.catalogue import (
+    ALL_LOWER,
+    ALWAYS,
+    DEMANDS,
+    HELD_OUT,
+    NEAREST_LOWER,
+    ONE_ELEMENT,
+    OWN,
+    SPECIAL,
+    WITH_LOWER,
+)
 from evaluator_svc.freshness import Flip, Fresh, Values, borrow, shows
 from evaluator_svc.properties import Kind, Relation
 from evaluator_svc.signature import Signature
@@ -78,8 +89,13 @@ class Oracle:
         )
         return case, ""
 
-    async def suite(self, *, public: int = PUBLIC_CASES, held_out: Sequence[str] = HELD_OUT, room: int = 0) -> Suite:
-        """Cases under new secret seeds; held-out ones while they fit into ``room`` bytes (0: all)."""
+    async def suite(
+        self, *, public: int = PUBLIC_CASES, held_out: Sequence[str] = HELD_OUT, room: int = 0, seconds: float = 0.0
+    ) -> Suite:
+        """Cases under new secret seeds; held-out ones while they fit into ``room`` bytes and, but for those that no
+        operator goes without, into ``seconds`` (0: no limit).
+        """
+        until = time.monotonic() + seconds
         inputs, outputs, flops, signature = await self.describe()
         relations = await self.relations()
         cases: list[Case] = []
@@ -88,6 +104,9 @@ class Oracle:
             held = sum(case.nbytes for case in cases)
             if transform and room and held + max(case.nbytes for case in cases) > room:
                 skipped.append(f"{transform}: no room for it")
+                continue
+            if transform and seconds and transform not in ALWAYS and time.monotonic() > until:
+                skipped.append(f"{transform}: no time for it")
                 continue
             # The set with one element changed is a change of the first case.
             case, reason = await self.case(cases[0].seed if transform == ONE_ELEMENT else new_seed(), transform)

@@ -35,6 +35,8 @@ class Limits:
     """What a kernel may allocate besides its buffers."""
     case_bytes_max: int = 4 << 30
     """Inputs and references of one operator in the controller's memory."""
+    catalogue_s: float = 60.0
+    """For making an operator's held-out sets; those that would come later are left out, but for the core."""
     lease_s: float = 30.0
     """Of the device, renewed every third of it while something is timed: a dead worker's device is free after this."""
     device_wait_s: float = 1800.0

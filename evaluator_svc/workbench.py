@@ -77,7 +77,9 @@ class Workbench:
     async def fresh_suite(self) -> Suite:
         """Cases under new secret seeds, for a final measurement."""
         room = self._settings.limits.case_bytes_max
-        return await (await self._oracle.get()).suite(public=FINAL_PUBLIC_CASES, room=room)
+        return await (await self._oracle.get()).suite(
+            public=FINAL_PUBLIC_CASES, room=room, seconds=self._settings.limits.catalogue_s
+        )
 
     async def pool(self) -> tuple[Fresh, ...]:
         """Values for timed calls, which no process gets for checking; secret seeds of this worker."""
@@ -132,7 +134,7 @@ class Workbench:
     async def _admit(self) -> tuple[Suite, Admission]:
         oracle = await self._oracle.get()
         room = self._settings.limits.case_bytes_max
-        suite = await oracle.suite(room=room)
+        suite = await oracle.suite(room=room, seconds=self._settings.limits.catalogue_s)
         held = sum(case.nbytes for case in suite.cases)
         if held > room:
             raise OperatorError(

@@ -29,6 +29,7 @@ class Oracle:
         torch.set_num_threads(int(request["threads"]))
         self._operator = Operator(str(request["source"]), str(request["name"]), str(request.get("device", CPU)))
         self._sums, self._terms = False, 0.0
+        self._mutants: dict[str, wrong.Mutant] = {}
         self._last: tuple[tuple[int, str], Sample] | None = None
 
     def describe(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -89,14 +90,14 @@ class Oracle:
     def wrong_names(self, request: dict[str, Any]) -> dict[str, Any]:
         """Names of the operator's own mutants."""
         sample = self._drawn(int(request["seed"]), "")
-        return {"names": list(wrong.mutants(self._operator, sample, run(sample)))}
+        self._mutants = wrong.mutants(self._operator, sample, run(sample))
+        return {"names": list(self._mutants)}
 
     def wrong(self, request: dict[str, Any]) -> dict[str, Any]:
         """Write what one mutant of the operator makes of a case; ``{"skipped": ...}`` where it cannot run."""
         seed = int(request["seed"])
         sample = self._drawn(seed, str(request.get("transform", "")))
-        mutants = wrong.mutants(self._operator, sample, run(self._drawn(seed, "")))
-        outputs = wrong.applied(mutants[str(request["mutant"])], sample, seed)
+        outputs = wrong.applied(self._mutants[str(request["mutant"])], sample, seed)
         if outputs is None:
             return {"skipped": "it cannot run"}
         return {"blocks": _write(Path(request["path"]), [("wrong", t) for t in outputs])}

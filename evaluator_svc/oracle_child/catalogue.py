@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from dataclasses import replace
 
 import torch
@@ -27,6 +28,8 @@ STEPS = 48
 DEGREES = 0.25
 """Change of the local degree of homogeneity over the search that counts as a constant showing."""
 SITES_MAX, FEW_ROWS = 8, 4
+SECONDS = 10.0
+"""For a set that takes many runs to find."""
 
 
 def drawn(sample: Sample, name: str) -> Sample:
@@ -74,7 +77,10 @@ def _small_constants(sample: Sample) -> Sample:
         raise Unsuitable("it takes no floating arguments")
     least = 2 * max(torch.finfo(a.dtype).smallest_normal for a in floating)
     few, sizes, scale = _few_rows(sample), list[float](), 1.0
+    until = time.monotonic() + SECONDS
     for _ in range(STEPS):
+        if time.monotonic() > until:
+            raise Unsuitable("it takes too long to look for a constant")
         norms = [t.double().norm().item() for t in run(_scaled(few, scale), DType.F64) if t.is_floating_point()]
         total = math.hypot(*norms)
         if not math.isfinite(total) or total <= 0 or scale < least:
@@ -109,8 +115,11 @@ def _integers(sample: Sample) -> Sample:
     Raises:
         Unsuitable: the operator is no sum of products, or none of the ranges is small enough.
     """
+    until = time.monotonic() + SECONDS
     for top in INTEGER_RANGES:
         for density in DENSITIES:
+            if time.monotonic() > until:
+                raise Unsuitable("it takes too long to find integers that are small enough")
             trial = sample.with_arguments([_integer(a, top, density) for a in sample.tensor_arguments()])
             trial = trial.with_state([_integer(p, top, 1.0) for p in sample.state()])
             declared, exact, sums = run(trial), run(trial, DType.F64), run(absolute(trial), DType.F64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,6 +15,8 @@ from evaluator_svc.properties import ELEMENTS_MAX, HOLDS, Kind, Relation, hypoth
 from evaluator_svc.tensors import TensorSpec
 from shared.dtypes import DType
 
+SECONDS = 10.0
+"""For looking: what a slow operator keeps to is not worth more of the time that its cases take."""
 FIRST, SECOND = 1, 2
 """Seeds of the related inputs; the draws themselves are secret."""
 
@@ -26,7 +29,10 @@ def measured(draws: Sequence[Sample]) -> list[Relation]:
     if max(spec.numel for spec in (*case.specs, *specs)) > ELEMENTS_MAX:
         return []
     found: list[Relation] = []
+    until = time.monotonic() + SECONDS
     for alike in hypotheses(case.specs, specs):
+        if time.monotonic() > until:
+            break
         kept = _kept(draws[0], case, alike, specs, FIRST)
         for number, draw in enumerate(draws[1:]):
             kept = _kept(draw, _case(draw), kept, specs, SECOND + number) if kept else []
