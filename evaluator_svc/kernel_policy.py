@@ -67,31 +67,34 @@ def defines_kernel(static: Sequence[Entry]) -> bool:
 
 
 def decide(static: Sequence[Entry], seen: Seen | None, *, library: LibraryKernels = LibraryKernels.REFUSE) -> Finding:
-    """The finding on a module, given what its text tells and what was seen in a call (None: no usable report)."""
+    """The finding on a module, given what its text tells and what was seen in a call (None: no usable report).
+
+    What the text reaches for (``features``) goes into the evidence as it is: advice to whoever reads the verdict.
+    """
     named = {entry.name: entry.value for entry in static}
-    operators = _operators(seen)
+    beside = (*_operators(seen), *(entry for entry in static if entry.name == "features"))
     if not defines_kernel(static):
         compiled = "torch.compile" in named.get("features", "").split(", ") or (seen is not None and seen.compiled)
         what = "a composition that torch.compile compiles" if compiled else "a composition of library operators"
-        return _without(f"defines no kernel of its own: {what}", operators, library)
+        return _without(f"defines no kernel of its own: {what}", beside, library)
     if seen is None:
-        return _without("the audited call gave no usable report", operators, LibraryKernels.REFUSE)
+        return _without("the audited call gave no usable report", beside, LibraryKernels.REFUSE)
     if not any(seen.own.values()) and seen.replays:
         # What is in a graph was launched when it was captured; a profiler tells, where there is a GPU.
         replayed = Entry(name="own_kernels", value=f"{seen.replays} graph replays, which tell no kernels")
-        return Finding(status=Status.PASSED, evidence=(replayed, *operators))
+        return Finding(status=Status.PASSED, evidence=(replayed, *beside))
     if not any(seen.own.values()):
         kernels = ", ".join(value for name in ("kernels", "extensions") if (value := named.get(name)))
         inherits = " and it inherits the reference" if "reference" in named.get("features", "").split(", ") else ""
-        return _without(f"defines {kernels}, but none of it ran{inherits}: it fell back", operators, library)
+        return _without(f"defines {kernels}, but none of it ran{inherits}: it fell back", beside, library)
     ran = ", ".join(f"{name} ({runs}x)" for name, runs in seen.own.items())
-    return Finding(status=Status.PASSED, evidence=(Entry(name="own_kernels", value=ran), *operators))
+    return Finding(status=Status.PASSED, evidence=(Entry(name="own_kernels", value=ran), *beside))
 
 
-def _without(why: str, operators: tuple[Entry, ...], library: LibraryKernels) -> Finding:
+def _without(why: str, beside: tuple[Entry, ...], library: LibraryKernels) -> Finding:
     if library is LibraryKernels.ALLOW:
-        return Finding(status=Status.PASSED, evidence=(Entry(name="own_kernels", value="none"), *operators))
-    evidence = (caught(Layer.KERNELS), Entry(name="reason", value=why), *operators)
+        return Finding(status=Status.PASSED, evidence=(Entry(name="own_kernels", value="none"), *beside))
+    evidence = (caught(Layer.KERNELS), Entry(name="reason", value=why), *beside)
     return Finding(status=Status.NO_CUSTOM_KERNEL, evidence=evidence)
 
 
