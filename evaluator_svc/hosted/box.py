@@ -45,8 +45,8 @@ class Profile:
 
     ``modules`` are imported before any fork. ``mounts`` come on top of what Python needs. ``interpreted``: Triton's
     kernels run on the processor. ``processes``: a compiler may be started while a kernel warms up. ``hide_proc``: a
-    candidate sees no /proc. ``address_space``: whether its size is limited (drivers of GPUs reserve much). ``devices``:
-    nodes of the leased device.
+    candidate sees no /proc. ``own_processes``: it has a process namespace of its own. ``address_space``: whether its
+    size is limited (drivers of GPUs reserve much). ``devices``: nodes of the leased device.
     """
 
     name: str = "python"
@@ -57,6 +57,7 @@ class Profile:
     interpreted: bool = False
     processes: bool = False
     hide_proc: bool = True
+    own_processes: bool = True
     address_space: bool = True
     devices: tuple[Path, ...] = ()
 

@@ -7,7 +7,6 @@ it measures, reads memory and counts threads from outside.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import importlib
 import json
@@ -113,9 +112,7 @@ class _Candidate:
             elif verb is Verb.SEAL:
                 self._native.seal()
             elif verb is Verb.PRIME:
-                with contextlib.suppress(Exception):
-                    self._calls(calls, first_set)
-                self._held.clear()
+                self._prime(calls, first_set)
             elif verb is Verb.RUN:
                 self._run(calls, first_set)
             elif verb is Verb.AUDIT:
@@ -140,6 +137,14 @@ class _Candidate:
             module = executed(told["text"])
             self._model = Model(module, told["signature"], self._private[0])
             self._arguments = self._model.bind(self._private[0])
+
+    def _prime(self, calls: int, first_set: int) -> None:
+        """Whatever it raises counts for nothing, and is printed: it explains why the next call fails."""
+        try:
+            self._calls(calls, first_set)
+        except Exception:  # noqa: BLE001 - a candidate raises what it likes
+            traceback.print_exc()
+        self._held.clear()
 
     def _run(self, calls: int, first_set: int) -> None:
         self._held.clear()

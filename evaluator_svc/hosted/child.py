@@ -168,7 +168,7 @@ class Child:
             raise Fatal(f"a hosted candidate did not start: {self.printed(400).strip() or self._zygote.printed()}")
         watch = given[0]
         resources.callback(os.close, watch)
-        self.observed = Observed(watch, nested=self._zygote.nested)
+        self.observed = Observed(watch, nested=self._zygote.nested and self._zygote.profile.own_processes)
         resources.callback(self.kill)
         self.exporting = self._zygote.profile.device != CPU
         if not self.exporting:

@@ -16,9 +16,9 @@ class Native:
         self._library.ke_address.restype = ctypes.c_uint64
         self._library.ke_confine.restype = ctypes.c_uint32
 
-    def isolate(self) -> None:
-        """New namespaces, for the process that is forked next."""
-        _done(self._library.ke_isolate(), "new namespaces")
+    def isolate(self, *, processes: bool) -> None:
+        """New namespaces, one of ``processes`` too, for the process that is forked next."""
+        _done(self._library.ke_isolate(int(processes)), "new namespaces")
 
     def settle(self, library: str, bytes_: int, *, hide_proc: bool) -> None:
         """In its new namespaces: private, empty, writable /tmp and ``library`` directory; no /proc."""

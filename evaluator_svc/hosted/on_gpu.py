@@ -16,9 +16,11 @@ from evaluator_svc.runner.process import Ran
 
 NODES = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
 """The leased device, and what all devices share."""
-DRIVER = ("/usr/local/nvidia", "/opt/nvidia", "/proc/driver/nvidia", "/sys")
+DRIVER = ("/usr/local/nvidia", "/opt/nvidia", "/sys")
 NVML = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
 """Whether there is a device is asked without starting the driver."""
+LIBRARIES = ("/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib/wsl/lib", "/usr/lib")
+"""Where ``libcuda.so.1`` is looked for: Triton would ask ldconfig, which lies among the machine's administration."""
 TOOLS = ("/usr/local/cuda", "/usr/bin", "/usr/include", "/etc/alternatives", "/usr/libexec")
 """What compiles a Triton kernel's launcher on first use."""
 
@@ -39,9 +41,16 @@ def profile() -> Profile:
         },
         processes=True,
         hide_proc=False,
+        # The driver names its threads in /proc by the numbers they have in their namespace: it must be that of /proc.
+        own_processes=False,
         address_space=False,
         devices=tuple(Path(node) for node in NODES if Path(node).exists()),
     )
+
+
+def _libcuda() -> dict[str, str]:
+    found = next((path for path in LIBRARIES if Path(path, "libcuda.so.1").exists()), None)
+    return {"TRITON_LIBCUDA_PATH": found} if found else {}
 
 
 class FlushedRunner(HostedRunner):

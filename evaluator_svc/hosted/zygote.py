@@ -116,6 +116,7 @@ class Zygote:
             "modules": list(self.profile.modules),
             "boxed": self.isolated,
             "nest": nest and self.isolated,
+            "own_processes": self.profile.own_processes,
             "hide_proc": self.profile.hide_proc,
             "extensions": box.EXTENSIONS,
         }

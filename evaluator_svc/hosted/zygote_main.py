@@ -59,7 +59,7 @@ def _reaper(native: Any, settings: dict[str, Any], order: dict[str, Any], fds: l
         native.hold()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         if nested:
-            native.isolate()
+            native.isolate(processes=settings["own_processes"])
         elif settings["boxed"] and order["extensions"]:
             order["library"] = tempfile.mkdtemp()
         child = os.fork()
@@ -86,7 +86,7 @@ def _can_nest(native: Any, settings: dict[str, Any]) -> bool:
     if outer == 0:
         inner, code = 0, 1
         try:
-            native.isolate()
+            native.isolate(processes=settings["own_processes"])
             inner = os.fork()
             if inner == 0:
                 native.settle(settings["extensions"], 1 << 16, hide_proc=settings["hide_proc"])

@@ -40,11 +40,11 @@ bool fresh(const char* where, const char* options, unsigned long flags) {
 extern "C" {
 
 // In the reaper: namespaces for the candidate that it forks next. Returns 0 or errno.
-int ke_isolate() {
+int ke_isolate(int processes) {
   char uids[64], gids[64];
   snprintf(uids, sizeof uids, "%d %d 1\n", geteuid(), geteuid());
   snprintf(gids, sizeof gids, "%d %d 1\n", getegid(), getegid());
-  if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC) != 0) return errno;
+  if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | (processes != 0 ? CLONE_NEWPID : 0)) != 0) return errno;
   const bool mapped = put("/proc/self/setgroups", "deny") && put("/proc/self/uid_map", uids) &&
                       put("/proc/self/gid_map", gids);
   return mapped ? 0 : errno;
