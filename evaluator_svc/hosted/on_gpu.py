@@ -35,9 +35,11 @@ def profile() -> Profile:
         mounts=tuple(as_mount(Path(path)) for path in (*DRIVER, *TOOLS) if Path(path).exists()),
         environment={
             "PATH": "/usr/local/cuda/bin:/usr/bin",
+            "CC": "gcc",
             "CUDA_VISIBLE_DEVICES": "0",
             "CUDA_CACHE_DISABLE": "1",
             **NVML,
+            **_libcuda(),
         },
         processes=True,
         hide_proc=False,
