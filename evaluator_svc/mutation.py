@@ -23,8 +23,8 @@ from evaluator_svc.precision import LOW_FRACTION
 
 STALE = "answer of another draw"
 LOST = 1 / LOW_FRACTION
-"""A rounding shows where it makes this many times the reference's own error: elsewhere the set says nothing about
-precision (``precision.py``)."""
+"""A rounding or another constant shows where it makes this many times the reference's own error: elsewhere the set says
+nothing about precision (``precision.py``), or the constant is below it."""
 COVERAGE_ELEMENTS = 1 << 23
 """Outputs of all cases together up to which it is counted which sets kill every mutant by themselves."""
 
@@ -94,7 +94,7 @@ class Killing:
             outputs = await oracle.wrong(case, name)
             if outputs is None:
                 continue
-            own = LOST if name.startswith(("inputs rounded", "computed in")) else 1.0
+            own = 1.0 if name.startswith(("input ", "last element", "parameter")) else LOST
             verdicts = await asyncio.to_thread(_verdicts, case.references, outputs, own)
             if any(changed for changed, _ in verdicts):
                 self._changed.add(name)

@@ -82,7 +82,7 @@ ADMITTED = {
         "'shifted back by one element': 'a row has one value'}}",
     ),
     "declares its changes": operator("return x.add_(1.0) * y", extra="CONTRACT = {'mutates': [0]}"),
-    "declares chance": operator("return x * y + torch.rand(1) * 1e-9", extra="CONTRACT = {'nondeterministic': True}"),
+    "declares chance": operator("return x * y + torch.rand(1) / 2**30", extra="CONTRACT = {'nondeterministic': True}"),
     "bitwise": operator("return x * y", extra="CONTRACT = {'bitwise': True}"),
     "bfloat16": operator("return x * y", "[torch.randn(8, 64).bfloat16(), torch.randn(8, 64).bfloat16()]"),
     "float64": operator("return x @ y.T", "[torch.randn(8, 64).double(), torch.randn(8, 64).double()]"),
