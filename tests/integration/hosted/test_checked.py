@@ -81,7 +81,7 @@ def test_a_right_module_passes(lab, suite, text):
         (forward("return torch.zeros(64, 1000)"), {"WRONG_RESULT"}),
         (
             forward("return kept.setdefault(x.shape, torch.softmax(x, -1))", before="kept = {}\n"),
-            {"WRONG_RESULT", "NONDETERMINISTIC"},
+            {"CHEAT"},
         ),
         (forward("return torch.softmax(x, -1) + torch.rand(64, 1000) * 1e-4"), {"NONDETERMINISTIC"}),
         (forward("return torch.softmax(x.half().float(), -1)"), {"PRECISION_DOWNGRADE", "WRONG_RESULT"}),
