@@ -84,7 +84,8 @@ def options(box: Box, program: Path, copied: Mapping[Path, int]) -> list[str]:
     """
     said = ["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
     said += ["--unshare-cgroup-try", "--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL"]
-    if box.own_user:  # root of a namespace may make none below it, so whoever it is outside, it is nobody special inside
+    # Root of a namespace may make none below it: whoever it is outside, it is nobody special inside.
+    if box.own_user:
         said += ["--uid", str(INSIDE), "--gid", str(INSIDE)]
     for name, value in box.environment.items():
         said += ["--setenv", name, value]

@@ -21,7 +21,9 @@ POOL = "evaluator-cpu-x86-64"
 
 @pytest.fixture(scope="module")
 def installation() -> list[dict[str, Any]]:
-    return manifests.composed(DEPLOY / "k8s", ["components/cpu", "components/nvidia", "components/amd", "components/tls"])
+    return manifests.composed(
+        DEPLOY / "k8s", ["components/cpu", "components/nvidia", "components/amd", "components/tls"]
+    )
 
 
 @pytest.fixture(scope="module")
