@@ -3,9 +3,9 @@ its build and its measuring. Writes ``docs/results/endurance.md``.
 
     python -m tests.bench.endurance --evaluations 1000 --seed 1
 
-The kernels are those of ``tests/kernels`` for the row softmax of f32[64, 1000]: a small operator, so that what is
-weighed is the evaluator. Three of ten texts were never seen before and are built, the others come from the cache of
-artefacts, as repeats and re-measurements of a search do. Kind and order are drawn with the seed.
+The kernels are those of ``tests/kernels``, and some modules in Python, for the row softmax of f32[64, 1000]: a small
+operator, so that what is weighed is the evaluator. Three of ten texts were never seen before and are built, the others
+come from the cache of artefacts, as repeats and re-measurements of a search do. Kind and order are drawn with the seed.
 """
 
 from __future__ import annotations
@@ -27,25 +27,41 @@ import click
 
 from evaluator_svc.evaluate import Evaluator
 from evaluator_svc.settings import Limits
+from evaluator_svc.toolchains.by_language import ToolchainByLanguage
 from evaluator_svc.toolchains.cpu import CpuToolchain
+from evaluator_svc.toolchains.hosted import HostedToolchain
 from shared.events import Evaluation, Status
 from shared.machine import processor
 from shared.ports import Ports, open_ports
 from shared.settings import PortSettings
+from shared.submissions.kernel import ENTRIES
 from tests.bench.census import Census, Sample, slope
 from tests.integration.evaluator.pipeline import SETTINGS, kernel_source, request_for
+from tests.integration.hosted.softmax_module import forward
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORT = ROOT / "docs" / "results" / "endurance.md"
-HONEST = ("right",) * 4 + ("slow_but_right", "zeros", "wrong_tail", "returns_error_code")
-"""A search's own: most right, some slow, some wrong without meaning it."""
+HONEST = ("right",) * 4 + ("slow_but_right", "zeros", "wrong_tail", "returns_error_code", "module composes")
+"""A search's own: most right, some slow, some wrong without meaning it; one in Python, of library operators alone."""
 HOSTILE = (
     "abort", "allocates_64_gb", "closes_channel", "crash", "division_by_zero", "endless_loop", "exits_in_a_constructor",
     "floods_channel", "forges_reply", "fork_bomb", "includes_host_file", "kills_parent", "maps_over_input",
     "mutates_input", "network_call", "prints_forever", "prints_passed_and_exits", "reads_project_files",
     "runs_a_command", "spawns_thread_that_outlives", "stack_overflow", "throws", "undefined_symbol", "writes_files",
-    "writes_past_end",
+    "writes_past_end", "module forks", "module exits", "module reads files", "module keeps a thread",
 )  # fmt: skip
+MODULES = {
+    "module composes": forward("e = torch.exp(x - x.amax(-1, keepdim=True))", "return e / e.sum(-1, keepdim=True)"),
+    "module forks": forward("os.fork()", "return torch.softmax(x, -1)", before="import os\n"),
+    "module exits": forward("os._exit(0)", before="import os\n"),
+    "module reads files": forward("open('/etc/passwd').read()", "return torch.softmax(x, -1)"),
+    "module keeps a thread": forward(
+        "threading.Thread(target=time.sleep, args=(99,), daemon=True).start()",
+        "return torch.softmax(x, -1)",
+        before="import threading, time\n",
+    ),
+}
+"""Python-hosted kernels, by name; the others are C++."""
 HOSTILE_SHARE, UNSEEN_SHARE = 1 / 3, 0.3
 CALL_S = 0.5
 """A kernel without end costs this much."""
@@ -121,7 +137,9 @@ async def endure(evaluations: int, seed: int, tell: Callable[[str], None] = lamb
     found, planned = Endurance(), plan(evaluations, seed)
     with _place() as (place, temporary):
         async with open_ports(PortSettings(store_url=f"sqlite:{place}/store.db")) as ports:
-            evaluator = Evaluator(ports, settings, CpuToolchain(directory=place / "builds"))
+            builds = place / "builds"
+            cpp, python = CpuToolchain(directory=builds), HostedToolchain(directory=place / "modules")
+            evaluator = Evaluator(ports, settings, ToolchainByLanguage(toolchains={"cpp": cpp, "python": python}))
             try:
                 for kernel in dict.fromkeys(
                     name for name, _, _ in planned
@@ -154,7 +172,11 @@ def _place() -> Iterator[tuple[Path, Path]]:
 
 
 async def _one(ports: Ports, evaluator: Evaluator, kernel: str, new: str, *, hostile: bool) -> Done:
-    request = await request_for(ports, kernel_source(kernel) + new)
+    if kernel in MODULES:
+        request = await request_for(ports, MODULES[kernel] + new.replace("//", "#"), flags=())
+        request = replace(request, kernel=replace(request.kernel, language="python", entry=ENTRIES["python"]))
+    else:
+        request = await request_for(ports, kernel_source(kernel) + new)
     begin = time.monotonic_ns()
     evaluation: Evaluation = await evaluator.evaluate(request)
     wall = time.monotonic_ns() - begin
