@@ -158,7 +158,8 @@ class TimingSettings:
     """as many as this holds, and two at least."""
     buffer_sets: int = 1
     """Most sets of buffers between which a timed kernel's values move. The calls of one block go round all of them, of
-    which one alone is verified, and leave the caches that a baseline with its one set keeps: hence not more than one;"""
+    which one alone is verified, and leave the caches that a baseline with its one set keeps: hence not more than one,
+    and"""
     buffer_bytes_max: int = 128 << 20
     """as many as this holds, and one at least."""
 
