@@ -42,6 +42,8 @@ from shared.events import OperatorRef
 SEED_BITS = 48
 PUBLIC_CASES = 3
 RELATION_DRAWS = 2
+WORTHLESS = 0.5
+"""Error of the declared reference, as a share of the truth's size, from which on a held-out set says nothing."""
 
 
 class Oracle:
@@ -77,12 +79,16 @@ class Oracle:
         blocks = _map_blocks(path, said["blocks"]) + _map_blocks(aside, said["aside"])
         inputs = [(spec, data) for role, spec, data in blocks if role == "input"]
         demand = self._demand(transform)
+        references = _references(blocks, held_out=bool(transform), demand=demand, terms=float(said["terms"]))
+        if transform and any(_worthless(one) for one in references):
+            # As where an intermediate overflows: what another implementation makes of it is its own affair.
+            return None, f"{transform}: the declared reference itself is worth nothing there"
         case = Case(
             name=transform or OWN,
             public=not transform,
             specs=tuple(spec for spec, _ in inputs),
             inputs=tuple(data for _, data in inputs),
-            references=_references(blocks, held_out=bool(transform), demand=demand, terms=float(said["terms"])),
+            references=references,
             in_place=self._contract.mutates,
             special=transform == SPECIAL,
             seed=seed,
@@ -229,6 +235,12 @@ class Oracle:
 def new_seed() -> int:
     """A seed nobody can guess."""
     return secrets.randbits(SEED_BITS)
+
+
+def _worthless(reference: Reference) -> bool:
+    """Whether the declared reference is off by as much as its answer, in the mean or anywhere."""
+    off = reference.rmse > WORTHLESS * reference.scale_rms or reference.max_error > WORTHLESS * reference.scale_max
+    return off and reference.scale_rms > 0
 
 
 Block = tuple[str, TensorSpec, NDArray[np.uint8]]
