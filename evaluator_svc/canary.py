@@ -104,7 +104,7 @@ class Canary:
 
         async def probe(tried: list[str]) -> str:
             if LANGUAGE not in chips.load(self._settings.chip).languages:
-                log.warning("chip %s takes no `%s`: its workers have no canaries", self._settings.chip, LANGUAGE)
+                log.info("chip %s takes no `%s`: its workers have no canaries", self._settings.chip, LANGUAGE)
                 return ""
             tried.append(RIGHT)
             async with self._device.gate.shared():
