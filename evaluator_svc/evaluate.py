@@ -46,8 +46,8 @@ SHAPE_GUARD = b"\0ke_shape_guard\0"
 """The symbol's name in the library's string table."""
 ENTRY = "ke_launch"
 INTERPRETED_SLOWER = 30
-"""The limit of a call in an interpreter, in times of that of one on the chip: a softmax of two million elements takes four
-seconds there on an idle core."""
+"""The limit of a call in an interpreter, in times of that of one on the chip: a softmax of two million elements takes
+four seconds there on an idle core."""
 PRINTED_SHOWN = 200
 """Bytes of what a failed kernel printed that go into its evidence."""
 
