@@ -18,7 +18,7 @@ class Limits:
     """Ceilings of one process in a box. Sizes in bytes.
 
     ``address_space`` is ``UNLIMITED`` for a process that uses a GPU: its driver reserves far more addresses than there
-    is memory. Such a box, like one of many processes, is watched from outside (``evaluator_svc.usage``).
+    is memory. A build of many processes is counted from outside as a whole (``toolchains/build_box.py``).
     """
 
     address_space: int

@@ -62,6 +62,7 @@ def filters_on_gpu() -> tuple[bytes, bytes]:
     sealed.trap("clone", args=[(0, seccompy.CmpOp.MASKED_EQ, 0, CLONE_THREAD)])
     return warming.program, sealed.program
 
+
 ABSENT = (1, 10)
 """AF_UNIX, by which the C library asks a daemon for user names, and AF_INET6, which libraries try on being imported:
 answered as where there is none. Any other family is a reach for the network."""
