@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from evaluator_svc.layers import Layer, caught_by
 from shared.events import Evaluation, Status
 from tests.cheats.manifest import Cheat, Entry, LookAlike, Refused
 from tests.cheats.workplace import Workplace
+
+AT_ONCE = 2
+"""One builds while another is timed, alone on its cores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,20 +33,37 @@ class Outcome:
         return self.status == Status.NOISY.value
 
 
-def tried(place: Workplace, entry: Entry, *, times: int = 1) -> Outcome:
-    """Evaluate ``entry``, up to ``times`` times while the machine is too busy, and compare."""
-    outcome = _once(place, entry)
-    return tried(place, entry, times=times - 1) if outcome.undecided and times > 1 else outcome
+def tried(
+    place: Workplace, entries: Sequence[Entry], *, times: int = 1, done: Callable[[Outcome], None] = lambda _: None
+) -> list[Outcome]:
+    """Evaluate ``entries`` in order, ``AT_ONCE`` at a time as a worker of the pool does; each up to ``times`` times
+    while the machine is too busy. ``done`` is told of each.
+    """
+
+    async def one(entry: Entry, slots: asyncio.Semaphore) -> Outcome:
+        async with slots:
+            outcome = await _once(place, entry)
+            for _ in range(times - 1):
+                if outcome.undecided:
+                    outcome = await _once(place, entry)
+        done(outcome)
+        return outcome
+
+    async def every() -> list[Outcome]:
+        slots = asyncio.Semaphore(AT_ONCE)
+        return await asyncio.gather(*(one(entry, slots) for entry in entries))
+
+    return place.loop.run(every())
 
 
-def _once(place: Workplace, entry: Entry) -> Outcome:
+async def _once(place: Workplace, entry: Entry) -> Outcome:
     begin = time.monotonic()
     if isinstance(entry, Refused):
-        said = place.refusal(entry.operator)
+        said = await place.refusal(entry.operator)
         status, layer, evidence = "refused" if said else "admitted", Layer.ADMISSION if said else None, said
         problem = "" if entry.says in said and said else f"expected a refusal that says `{entry.says}`"
     else:
-        found = place.evaluate(entry)
+        found = await place.evaluate(entry)
         status, layer, evidence = found.status.value, caught_by(found.evidence), _text(found)
         problem = _problem(entry, found, layer, evidence)
     return Outcome(

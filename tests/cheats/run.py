@@ -51,13 +51,17 @@ def main(chip: str, only: str, as_json: bool, no_write: bool) -> None:
     if not chosen:
         raise click.BadParameter(f"no entry has `{only}` in its name", param_hint="--only")
     naive = opinions([entry for entry in chosen if isinstance(entry, Cheat)])
-    console, begin, outcomes = Console(width=200 if not sys.stdout.isatty() else None), time.monotonic(), []
+    outcomes: list[Outcome] = []
+    console, begin = Console(width=200 if not sys.stdout.isatty() else None), time.monotonic()
+
+    def done(outcome: Outcome) -> None:
+        outcomes.append(outcome)
+        print(f"\r{len(outcomes)}/{len(chosen)} {outcome.entry.id:60}", end="", file=sys.stderr, flush=True)
+        if as_json:
+            print(json.dumps(table.plain(outcome, naive)), flush=True)
+
     with workplace(chip) as place:
-        for number, entry in enumerate(chosen, 1):
-            outcomes.append(tried(place, entry, times=TRIES))
-            if as_json:
-                print(json.dumps(table.plain(outcomes[-1], naive)), flush=True)
-            print(f"\r{number}/{len(chosen)} {entry.id:60}", end="", file=sys.stderr, flush=True)
+        tried(place, chosen, times=TRIES, done=done)
     print(file=sys.stderr)
     took = time.monotonic() - begin
     if not as_json:

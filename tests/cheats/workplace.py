@@ -35,14 +35,7 @@ class Workplace:
     ports: Ports
     loop: asyncio.Runner
 
-    def evaluate(self, candidate: Candidate) -> Evaluation:
-        return self.loop.run(self._evaluate(candidate))
-
-    def refusal(self, operator: str) -> str:
-        """Why ``operator`` is not admitted; empty when it is."""
-        return self.loop.run(self._refusal(_load(operator)))
-
-    async def _evaluate(self, candidate: Candidate) -> Evaluation:
+    async def evaluate(self, candidate: Candidate) -> Evaluation:
         spec = _load(candidate.operator)
         await self.ports.store.blobs.put(spec.source.encode())
         digest = await self.ports.store.blobs.put(candidate.source.encode())
@@ -64,7 +57,9 @@ class Workplace:
         )
         return await self.evaluator.evaluate(request)
 
-    async def _refusal(self, spec: OperatorSpec) -> str:
+    async def refusal(self, operator: str) -> str:
+        """Why ``operator`` is not admitted; empty when it is."""
+        spec = _load(operator)
         await self.ports.store.blobs.put(spec.source.encode())
         try:
             await self.evaluator.admit(spec.ref, 1)

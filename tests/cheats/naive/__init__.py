@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from evaluator_svc.runner.program import ABI, compiler
@@ -22,6 +24,8 @@ def opinions(cheats: Iterable[Cheat]) -> dict[str, str]:
     if not chosen:
         return {}
     with tempfile.TemporaryDirectory(prefix="ke-naive-") as scratch:
+        with ThreadPoolExecutor(os.cpu_count()) as builders:
+            requests = list(builders.map(lambda cheat: _request(cheat, Path(scratch)), chosen))
         process = subprocess.Popen(
             [sys.executable, str(HARNESS)],
             stdin=subprocess.PIPE,
@@ -35,8 +39,8 @@ def opinions(cheats: Iterable[Cheat]) -> dict[str, str]:
         assert process.stdout is not None
         found = {}
         with process:
-            for cheat in chosen:
-                process.stdin.write(json.dumps(_request(cheat, Path(scratch))) + "\n")
+            for cheat, request in zip(chosen, requests, strict=True):
+                process.stdin.write(json.dumps(request) + "\n")
                 process.stdin.flush()
                 said = []
                 for line in process.stdout:
