@@ -41,7 +41,7 @@ from shared.events import OperatorRef
 
 SEED_BITS = 48
 PUBLIC_CASES = 3
-RELATION_DRAWS = 2
+RELATION_DRAWS = 3
 WORTHLESS = 0.5
 """Error of the declared reference, as a share of the truth's size, from which on a held-out set says nothing."""
 

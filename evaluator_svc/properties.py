@@ -87,7 +87,7 @@ class Relation:
         draw = np.random.default_rng(seed)
         if self.kind in (Kind.PERMUTED, Kind.INDEPENDENT):
             extent = case.specs[self.where[0][0]].shape[self.where[0][1]]
-            order, keep = draw.permutation(extent), _kept(seed, extent)
+            order, keep = _order(seed, extent), _kept(seed, extent)
             moved = {
                 index: given[index].take(order, axis=axis)
                 if self.kind is Kind.PERMUTED
@@ -133,7 +133,7 @@ class Relation:
             keep = _kept(seed, ys[0].shape[0])[part]
             return _minus(last[keep], first[keep])
         if self.kind is Kind.PERMUTED and self.axis is not None:
-            order = np.random.default_rng(seed).permutation(ys[0].shape[self.axis])
+            order = _order(seed, ys[0].shape[self.axis])
             moved = ys[0][order[part]] if self.axis == 0 else ys[0][part].take(order, axis=self.axis)
             return _minus(last, widened(moved, dtype))
         return _minus(last, first)
@@ -209,9 +209,23 @@ def _on_grid(x: Array, dtype: DType) -> tuple[Array, float]:
     return np.round(x / step) * step, float(step)
 
 
+def _order(seed: int, extent: int) -> Array:
+    """A permutation of two or more that moves every element: an identity would show a relation that does not hold."""
+    draw = np.random.default_rng(seed)
+    order = draw.permutation(extent)
+    # A cycle through all elements in a drawn order.
+    moved = np.empty_like(order)
+    moved[order] = np.roll(order, 1)
+    return moved
+
+
 def _kept(seed: int, extent: int) -> Array:
-    """Which rows stay: about half of them."""
-    return np.random.default_rng((seed, 1)).random(extent) < 0.5
+    """Which rows stay: about half of them, at least one, not all."""
+    draw = np.random.default_rng((seed, 1))
+    keep = draw.random(extent) < 0.5
+    stays, goes = draw.permutation(extent)[:2]
+    keep[stays], keep[goes] = True, False
+    return keep
 
 
 def _mixed(x: Array, order: Array, keep: Array, axis: int) -> Array:
