@@ -1,8 +1,8 @@
 """The calls of one candidate's process, each of them audited: known values in, outputs poisoned, the answer verified.
 
 What is verified is a copy made when the call had returned. Before the next input of the same buffers is written, the
-outputs must still be that copy: whoever finishes later, or tidies up, shows. Values move between buffer sets from call
-to call, so that equal values come at new addresses and new values at old ones.
+outputs must still be that copy: whoever finishes later, or tidies up, shows. All values come at the same addresses, as
+a baseline has them; equal values at other addresses are the correctness stage's.
 """
 
 from __future__ import annotations
@@ -51,6 +51,11 @@ class Fill(StrEnum):
     LEFT = "the last answer, left alone"
 
 
+def worked_ns(ran: Ran) -> int:
+    """What the candidate worked: its device's time, or the processor's, neither of which is in its reach."""
+    return ran.cpu_ns if ran.device_ns is None else ran.device_ns
+
+
 class Audited:
     """``measured`` gets what is counted, ``ledger`` every call. After a failure ``measured.verdict`` has it."""
 
@@ -60,7 +65,6 @@ class Audited:
         poison: Poison,
         draw: random.Random,
         *,
-        sets: int,
         call_s: float,
         measured: Measured,
         ledger: Ledger,
@@ -73,11 +77,10 @@ class Audited:
         self._runner, self._poison, self._draw, self._call_s = runner, poison, draw, call_s
         self._measured, self._ledger, self._process = measured, ledger, process
         self._settle, self._flipper, self._contract = settle, flipper, contract
-        self._held: list[tuple[bytearray, ...] | None] = [None] * sets
-        """Per set the outputs as they were when they were verified."""
+        self._held: tuple[bytearray, ...] | None = None
+        """The outputs as they were when they were verified."""
         self._stains: tuple[Stain | None, ...] = ()
         self._recent: deque[Values] = deque(maxlen=STALE_KEPT)
-        self._set = 0
         self._values: Values | None = None
 
     @property
@@ -86,24 +89,22 @@ class Audited:
         assert self._values is not None, "load first"
         return self._values
 
-    def load(self, values: Values, fill: Fill = Fill.POISON, *, again: bool = False) -> bool:
-        """Write ``values`` into a set drawn anew (``again``: the one in use). False: outputs there had changed."""
-        if not again:
-            self._set = self._draw.randrange(len(self._held))
-        if not self._unchanged(self._set):
+    def load(self, values: Values, fill: Fill = Fill.POISON) -> bool:
+        """Write ``values``. False: outputs had changed."""
+        if not self.unchanged():
             return False
         for index, data in enumerate(values.fresh.case.inputs):
-            self._runner.write_input(self._set, index, data)
+            self._runner.write_input(0, index, data)
         if values.flip is not None:
             index, offset, element = values.element()
-            self._runner.input_bytes(self._set, index)[offset : offset + len(element)] = element
+            self._runner.input_bytes(0, index)[offset : offset + len(element)] = element
         self._values = values
         self.fill(fill)
         return True
 
     def flip(self, values: Values) -> bool:
         """Turn the values in use into ``values``, which differ by one flip, in place; outputs are left alone."""
-        if not self._unchanged(self._set):
+        if not self.unchanged():
             return False
         target, element = self._element(values)
         target[:] = element
@@ -111,19 +112,19 @@ class Audited:
         return True
 
     def fill(self, fill: Fill) -> None:
-        """Give the outputs of the set in use other bytes, or the same ones."""
-        held = self._held[self._set]
+        """Give the outputs other bytes, or the same ones."""
+        held = self._held
         if fill is Fill.POISON or held is None or self.values.fresh.case.in_place:
             self._stains = tuple(self._stain())
-            self._held[self._set] = None
+            self._held = None
         elif fill is Fill.ANSWER:
             for data, output in zip(held, self.outputs(), strict=True):
                 output[:] = data
 
     async def call(self, calls: int, stage: Stage) -> Ran | None:
-        """``calls`` calls on the set in use; None after a failure."""
+        """``calls`` calls; None after a failure."""
         # Blocks are sized to milliseconds, or to one call: the limit of one call serves both.
-        ran = await self._runner.run(calls, self._set, self._call_s) if calls else await self._empty()
+        ran = await self._runner.run(calls, 0, self._call_s) if calls else await self._empty()
         if isinstance(ran, RunFailure):
             self.fail(Verdict(status=ran.status, evidence=ran.evidence))
             return None
@@ -132,7 +133,7 @@ class Audited:
             self.fail(Verdict(status=Status.RUNTIME_ERROR, evidence=(caught(Layer.CRASH), code)))
             return None
         if calls:
-            self._held[self._set] = None
+            self._held = None
             self._record(calls, stage, ran)
         if stage is Stage.BLOCK:
             self._measured.clocks.append(
@@ -144,6 +145,7 @@ class Audited:
         ran = await self._runner.run(0, 0, self._call_s)
         if isinstance(ran, Ran):
             self._measured.empty_ns.append(ran.elapsed_ns)
+            self._measured.empty_own_ns.append(worked_ns(ran))
         return ran
 
     async def block(self, calls: int, per_call_ns: float, to: Values | None) -> Ran | None:
@@ -184,12 +186,8 @@ class Audited:
         return self._keep(copies) if wrong is None else self.fail(wrong)
 
     def outputs(self) -> Sequence[memoryview]:
-        """Of the set in use."""
-        return [self._runner.output_bytes(self._set, i) for i in range(len(self.values.fresh.case.references))]
-
-    def settled(self) -> bool:
-        """Whether the outputs of every set are still what was verified. At the end; ``load`` looks at its own set."""
-        return all(self._unchanged(set_) for set_ in range(len(self._held)))
+        """What the outputs hold."""
+        return [self._runner.output_bytes(0, i) for i in range(len(self.values.fresh.case.references))]
 
     def fail(self, verdict: Verdict) -> bool:
         """Keep ``verdict``; False."""
@@ -217,7 +215,7 @@ class Audited:
         """Remember what was verified; True."""
         self._measured.verified += 1
         self._ledger.calls[-1] = replace(self._ledger.calls[-1], verified=True)
-        self._held[self._set] = copies
+        self._held = copies
         self._recent.append(self.values)
         return True
 
@@ -232,7 +230,7 @@ class Audited:
         else:
             index, offset, element = self.values.element()
             element = values.fresh.case.inputs[index][offset : offset + len(element)].tobytes()
-        return self._runner.input_bytes(self._set, index)[offset : offset + len(element)], element
+        return self._runner.input_bytes(0, index)[offset : offset + len(element)], element
 
     def _copies(self) -> tuple[bytearray, ...]:
         return tuple(bytearray(data) for data in self.outputs())
@@ -276,15 +274,13 @@ class Audited:
             if index < plain:
                 yield self._poison.apply(output)
             else:
-                output[:] = self._runner.input_bytes(self._set, case.in_place[index - plain])
+                output[:] = self._runner.input_bytes(0, case.in_place[index - plain])
                 yield None
 
-    def _unchanged(self, set_: int) -> bool:
-        held = self._held[set_]
-        if held is None:
-            return True
-        for index, data in enumerate(held):
-            now = np.frombuffer(self._runner.output_bytes(set_, index), dtype=np.uint8)
+    def unchanged(self) -> bool:
+        """Whether the outputs are still what was verified; ``load`` asks this first."""
+        for index, data in enumerate(self._held or ()):
+            now = np.frombuffer(self._runner.output_bytes(0, index), dtype=np.uint8)
             if not np.array_equal(now, np.frombuffer(data, dtype=np.uint8)):
                 evidence = (
                     Entry(name="reason", value="an output changed after the call had returned and was verified"),

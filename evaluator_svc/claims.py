@@ -83,7 +83,7 @@ def claim(
     fastest = min(one.samples[CANDIDATE].median_ns for one in measured)
     trusted = min(one.samples[name].median_ns for one in measured for name in _baselines(measured))
     floors = binding(physics.floors, physics.written, measured_ns=median, trusted_ns=trusted)
-    overhead = overhead_ns(measured)
+    overhead = overhead_ns([t for one in measured for t in one.empty_ns])
     disagreement = clocks.disagreement(measured, settings, threads=threads, overhead_ns=overhead)
 
     def done(status: Status, trust: Trust, evidence: tuple[Entry, ...], speedups: tuple[Speedup, ...] = ()) -> Claim:
@@ -108,7 +108,8 @@ def claim(
         return done(Status.CHEAT, Trust.NONE, evidence)
     speedups = tuple(_speedup(name, measured, seed, delta) for name in _baselines(measured))
     reasons = noisy(measured, settings, seed)
-    remembered = recall.remembers(measured, memory_traffic_ns=physics.memory_traffic_ns, overhead_ns=overhead)
+    worked = overhead_ns([t for one in measured for t in one.empty_own_ns])
+    remembered = recall.remembers(measured, memory_traffic_ns=physics.memory_traffic_ns, overhead_ns=worked)
     if reasons and not _clear_loss(speedups):
         suspicion = (*remembered, *_entries(disagreement))
         return done(Status.NOISY, Trust.NONE, (caught(Layer.STATISTICS), *reasons, *suspicion))
@@ -173,9 +174,8 @@ def _timing(name: str, measured: Sequence[Measured]) -> Timing:
     )
 
 
-def overhead_ns(measured: Sequence[Measured]) -> float:
-    """What a command to the candidate's process costs by itself, by the controller's clock."""
-    found = [t for one in measured for t in one.empty_ns]
+def overhead_ns(found: Sequence[float]) -> float:
+    """What a command to the candidate's process costs by itself, from commands that make no call."""
     return min(OVERHEAD_MAX_NS, stdlib_statistics.median(found)) if found else 0.0
 
 

@@ -59,40 +59,49 @@ def disagreement(
     return (
         _slope(mine, overhead_ns)
         or _processor(clocks, threads)
-        or _runner(clocks, settings)
+        or _runner(clocks, settings, threads)
     )  # fmt: skip
 
 
-def slope_ns(samples: Samples) -> float | None:
+def slope_ns(per_call_ns: Sequence[float], lengths: Sequence[int]) -> float | None:
     """Median over rounds of what one more call in a block costs; None with too few rounds of two lengths."""
-    found = _slopes(samples)
+    found = _slopes(per_call_ns, lengths)
     return statistics.median(found) if len(found) >= PAIRS_MIN else None
 
 
-def _slopes(samples: Samples) -> list[float]:
+def _slopes(per_call_ns: Sequence[float], lengths: Sequence[int]) -> list[float]:
     return [
         (long * n_long - short * n_short) / (n_long - n_short)
-        for (short, n_short), (long, n_long) in _rounds(samples)
+        for (short, n_short), (long, n_long) in _rounds(per_call_ns, lengths)
         if n_long != n_short
     ]
 
 
 def _slope(mine: Iterable[Samples], overhead_ns: float) -> Disagreement | None:
     for samples in mine:
-        slope = slope_ns(samples)
-        if slope is None:
-            continue
-        lengths = statistics.median(samples.lengths)
-        mean = samples.median_ns
-        # The round trip is part of every block, and of the mean in proportion.
-        due = mean - overhead_ns / lengths
-        slopes = _slopes(samples)
-        clear = sum(one < (1.0 + SLOPE_SHARE) / 2 * due for one in slopes)
-        if slope < SLOPE_SHARE * due and clear >= SLOPE_MAJORITY * len(slopes):
+        # Waiting for a core falls on any block; what the kernel worked must say the same.
+        if all(
+            _flat(times, samples.lengths, overhead_ns) for times in (samples.block_ns, samples.own_block_ns) if times
+        ):
+            slope = slope_ns(samples.block_ns, samples.lengths) or 0.0
             return Disagreement(
-                one="mean of a call", one_ns=mean, other="slope between two block lengths", other_ns=slope
+                one="mean of a call",
+                one_ns=samples.median_ns,
+                other="slope between two block lengths",
+                other_ns=slope,
             )
     return None
+
+
+def _flat(per_call_ns: Sequence[float], lengths: Sequence[int], overhead_ns: float) -> bool:
+    """Whether calls after the first of a block cost far too little."""
+    slopes = _slopes(per_call_ns, lengths)
+    if len(slopes) < PAIRS_MIN:
+        return False
+    # The round trip is part of every block, and of the mean in proportion.
+    due = statistics.median(per_call_ns) - overhead_ns / statistics.median(lengths)
+    clear = sum(one < (1.0 + SLOPE_SHARE) / 2 * due for one in slopes)
+    return statistics.median(slopes) < SLOPE_SHARE * due and clear >= SLOPE_MAJORITY * len(slopes)
 
 
 def _processor(clocks: Sequence[Clocked], threads: int) -> Disagreement | None:
@@ -106,22 +115,27 @@ def _processor(clocks: Sequence[Clocked], threads: int) -> Disagreement | None:
     return Disagreement(one=f"wall clock x {threads} threads", one_ns=threads * wall, other="processor", other_ns=spent)
 
 
-def _runner(clocks: Sequence[Clocked], settings: TimingSettings) -> Disagreement | None:
+def _runner(clocks: Sequence[Clocked], settings: TimingSettings, threads: int) -> Disagreement | None:
     if not clocks:
         return None
     # The block at the first quartile of excess.
     ordered = sorted(clocks, key=lambda one: one.controller_ns - one.runner_ns)
     chosen = ordered[len(ordered) // 4]
     excess = chosen.controller_ns - chosen.runner_ns
-    if 0 <= excess <= chosen.controller_ns * settings.clock_slack_ppm / PPM + settings.clock_slack_ns:
+    slack = chosen.controller_ns * settings.clock_slack_ppm / PPM + settings.clock_slack_ns
+    # A late answer is no forged clock: the runner must claim less than the processor worked, too.
+    worked = chosen.controller_ns if chosen.cpu_ns is None else min(chosen.cpu_ns / threads, chosen.controller_ns)
+    if excess >= 0 and (excess <= slack or worked - chosen.runner_ns <= slack):
         return None
     return Disagreement(
         one="controller", one_ns=chosen.controller_ns, other="runner", other_ns=chosen.runner_ns
     )  # fmt: skip
 
 
-def _rounds(samples: Samples) -> Iterable[tuple[tuple[float, int], tuple[float, int]]]:
+def _rounds(
+    per_call_ns: Sequence[float], lengths: Sequence[int]
+) -> Iterable[tuple[tuple[float, int], tuple[float, int]]]:
     """Per round its shorter block and its longer one, each with its number of calls."""
-    blocks = list(zip(samples.block_ns, samples.lengths, strict=False))
+    blocks = list(zip(per_call_ns, lengths, strict=True))
     for first, second in zip(blocks[::2], blocks[1::2], strict=False):
         yield (first, second) if first[1] < second[1] else (second, first)

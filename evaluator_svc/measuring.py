@@ -26,7 +26,7 @@ from evaluator_svc.oracle import new_seed
 from evaluator_svc.poison import Poison
 from evaluator_svc.roofline import MEMORY, NS_PER_S, Peaks, floors
 from evaluator_svc.sequential import Stopping
-from evaluator_svc.settings import Settings, TimingSettings
+from evaluator_svc.settings import Settings
 from evaluator_svc.stages import Stopwatch
 from evaluator_svc.timing import Contest, Measured
 from evaluator_svc.toolchains import Built
@@ -84,7 +84,8 @@ class Measurer:
                     subject = replace(subject, pool=await subject.bench.fresh_pool(subject.suite))
                 made = await self._claim(subject, afresh=False)
                 for _ in range(ACCUSATIONS_CONFIRMED):
-                    if made.status is not Status.CHEAT:
+                    # What was given for an answer is what it is; times are asked for again.
+                    if made.status is not Status.CHEAT or not made.timings:
                         break
                     # Accuse on the best peaks this machine shows, not on a disturbed calibration.
                     made = await self._claim(subject, afresh=True)
@@ -141,12 +142,11 @@ class Measurer:
         hopeless = self._settings.timing.hopeless_rounds
         delta = self._floor.delta(bench.threads)
         stopping = Stopping(fewest=rounds[0], most=rounds[1], delta=delta, hopeless_rounds=hopeless)
-        sets = buffer_sets(suite, self._settings.timing)
         runner = self._launchers.open(
             subject.built,
             suite,
             where=bench.operator.name,
-            sets=sets,
+            sets=1,
             memory_bytes=limits.kernel_memory_bytes,
             threads=bench.threads,
             cpus=bench.cpus,
@@ -162,7 +162,6 @@ class Measurer:
                 self._settings.timing,
                 call_s=limits.call_s,
                 answers=subject.answers,
-                sets=sets,
                 settle=bench.settled,
                 flipper=None if bench.target.on_gpu else self._flipper(bench.cpus),
                 ledger=subject.ledger,
@@ -197,11 +196,6 @@ class Measurer:
                 else await calibrate(self._settings.chip, cache, threads=bench.threads, cpus=bench.cpus, afresh=afresh)
             )
         return physics_of(self._calibrations[bench.threads].peaks, subject.suite)
-
-
-def buffer_sets(suite: Suite, timing: TimingSettings) -> int:
-    """Between how many sets of buffers the values of a timed kernel move."""
-    return max(1, min(timing.buffer_sets, timing.buffer_bytes_max // max(1, suite.bytes_min)))
 
 
 def physics_of(peaks: Peaks, suite: Suite) -> Physics:

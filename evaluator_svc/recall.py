@@ -36,7 +36,8 @@ FRESH_TRAFFICS = 1.0
 def remembers(measured: Sequence[Measured], *, memory_traffic_ns: float, overhead_ns: float) -> tuple[Entry, ...]:
     """Evidence that the kernel of ``measured`` (one per process) remembers; empty when it does not.
 
-    ``memory_traffic_ns``: all compulsory traffic at memory's rate. ``overhead_ns``: of a command, whatever it does.
+    All of it is time worked, not time passed: waiting for a core is no sign of anything. ``memory_traffic_ns``: all
+    compulsory traffic at memory's rate. ``overhead_ns``: worked for a command, whatever it does.
     """
     pairs = [pair for one in measured for pair in one.again]
     poisoned, held = ([pair for pair in pairs if pair.held is held] for held in (False, True))
@@ -66,7 +67,7 @@ def _again(pairs: Sequence[Again], memory_traffic_ns: float, what: str) -> tuple
 
 def _fresh(measured: Sequence[Measured], memory_traffic_ns: float, overhead_ns: float) -> tuple[Entry, ...]:
     mine = [one.samples[CANDIDATE] for one in measured]
-    first = [t for one in mine for t in one.fresh_ns]
+    first = [t for one in mine for t in one.own_fresh_ns]
     if not first:
         return ()
     repeated = statistics.median(_repeated(one) for one in mine)
@@ -88,8 +89,9 @@ def _fresh(measured: Sequence[Measured], memory_traffic_ns: float, overhead_ns: 
 
 
 def _repeated(samples: Samples) -> float:
-    slope = slope_ns(samples)
-    return samples.median_ns if slope is None else min(slope, samples.median_ns)
+    mean = statistics.median(samples.own_block_ns)
+    slope = slope_ns(samples.own_block_ns, samples.lengths)
+    return mean if slope is None else min(slope, mean)
 
 
 def _control(baseline: Sequence[Samples]) -> float:

@@ -17,7 +17,8 @@ CANDIDATE = "candidate"
 @dataclass(kw_only=True)
 class Samples:
     """Times of one contestant: per call by block, two blocks a round of ``lengths`` calls, and of first calls on fresh
-    values. ``own_*`` are by the contestant's clock: trusted for a baseline, and not kept for a candidate.
+    values. ``own_*`` are what it worked meanwhile, without waiting for a core or a command: a baseline by its clock (it
+    is trusted), a candidate by its processor time, or its device's on a GPU.
     """
 
     calls: int = 1
@@ -49,7 +50,8 @@ class Clocked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """A call on new values, and one right after it on the same values written again: equal work, equal caches.
+    """A call on new values, and one right after it on the same values written again: equal work, equal caches. Times
+    are of work, as in ``Samples.own_*``.
 
     ``held``: before the second call the output was given the bytes that the first had left there; else new poison.
     """
@@ -67,7 +69,9 @@ class Measured:
     clocks: list[Clocked] = field(default_factory=list)
     again: list[Again] = field(default_factory=list)
     empty_ns: list[float] = field(default_factory=list)
-    """Round trips of commands to make no call."""
+    """Round trips of commands to make no call,"""
+    empty_own_ns: list[float] = field(default_factory=list)
+    """and what the process worked for them."""
     first_uses: int = 0
     verified: int = 0
     followed: int = 0

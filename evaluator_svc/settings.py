@@ -156,16 +156,10 @@ class TimingSettings:
     once. Large operators have fewer,"""
     fresh_bytes_max: int = 256 << 20
     """as many as this holds, and two at least."""
-    buffer_sets: int = 1
-    """Most sets of buffers between which a timed kernel's values move. The calls of one block go round all of them, of
-    which one alone is verified, and leave the caches that a baseline with its one set keeps: hence not more than one,
-    and"""
-    buffer_bytes_max: int = 128 << 20
-    """as many as this holds, and one at least."""
 
     def __post_init__(self) -> None:
-        if min(self.fresh_cases, self.buffer_sets) < 1:
-            raise ValueError("fresh_cases and buffer_sets must be at least 1")
+        if self.fresh_cases < 1:
+            raise ValueError("fresh_cases must be at least 1")
         if min(self.rounds, self.final_rounds) < 2 or min(self.final_processes, self.noisy_tries) < 1:
             raise ValueError("rounds must be at least 2, final_processes and noisy_tries at least 1")
         if self.rounds_max < self.rounds or self.final_rounds_max < self.final_rounds:

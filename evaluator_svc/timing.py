@@ -14,7 +14,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from evaluator_svc.audited import Audited, Fill, Settle
+from evaluator_svc.audited import Audited, Fill, Settle, worked_ns
 from evaluator_svc.baselines import Baselines
 from evaluator_svc.cases import Case
 from evaluator_svc.correctness import Launcher, unequal
@@ -58,7 +58,6 @@ class Contest:
         *,
         call_s: float,
         answers: Sequence[bytes],
-        sets: int,
         settle: Settle,
         flipper: Flipper | None,
         ledger: Ledger,
@@ -66,7 +65,7 @@ class Contest:
         contract: Contract = UNMUTATED,
     ) -> None:
         """``answers``: what the kernel gave for ``first`` in another process, empty where that need not repeat. This is
-        number ``process``, with ``sets`` buffer sets. ``pool``: values that no process is given for checking.
+        number ``process``. ``pool``: values that no process is given for checking.
         """
         self._baselines, self._settings, self._ledger, self._process = baselines, settings, ledger, process
         self._runner, self._first, self._answers, self._contract = runner, first, answers, contract
@@ -78,7 +77,6 @@ class Contest:
             runner,
             poison,
             self._draw,
-            sets=sets,
             call_s=call_s,
             measured=self._measured,
             ledger=ledger,
@@ -97,7 +95,7 @@ class Contest:
                 return self._measured
             self._measured.decision = stopping.look(self._measured.logs())
         if await self._endures():
-            self._candidate.settled()
+            self._candidate.unchanged()
         return self._measured
 
     async def cold(self, times: int, evict: Callable[[], None]) -> bool:
@@ -163,6 +161,7 @@ class Contest:
             return False
         if values.first_use:
             samples.fresh_ns.append(fresh.elapsed_ns)
+            samples.own_fresh_ns.append(worked_ns(fresh))
         return True
 
     async def _block(self, calls: int, to: Values | None) -> bool:
@@ -172,19 +171,20 @@ class Contest:
         if ran is None:
             return False
         samples.block_ns.append(ran.elapsed_ns / calls)
+        samples.own_block_ns.append(worked_ns(ran) / calls)
         samples.lengths.append(calls)
         return True
 
     async def _again(self) -> bool:
         """New values, and the same ones written again: with new poison, and with the answer given back.
 
-        All in the set in use, whose pages the processor knows by now. New values are written twice, so that what is
+        After a call on others, so that the processor knows the pages. New values are written twice, so that what is
         copied is as warm as it will be.
         """
         values = self._deck.unseen()
         if values is None or self._contract.mutates:
             return True
-        if not self._candidate.load(values, again=True):
+        if not self._candidate.load(values):
             return False
         new = await self._rewritten(Fill.POISON, Stage.FRESH)
         for held in self._draw.sample((False, True), 2):
@@ -196,10 +196,10 @@ class Contest:
 
     async def _rewritten(self, fill: Fill, stage: Stage) -> float | None:
         """A verified call on the values in use, written again; None after a failure."""
-        if not self._candidate.load(self._candidate.values, fill, again=True):
+        if not self._candidate.load(self._candidate.values, fill):
             return None
         ran = await self._candidate.call(1, stage)
-        return ran.elapsed_ns if ran is not None and await self._candidate.verify() else None
+        return worked_ns(ran) if ran is not None and await self._candidate.verify() else None
 
     async def _flipped(self) -> bool:
         """One element of the values in use flipped; the output still holds the answer to those before."""

@@ -57,7 +57,7 @@ class Process:
     """A launcher (``correctness.Launcher``) whose kernel runs here."""
 
     kernel: Kernel
-    sets: int = 3
+    sets: int = 1
     runner_share: float = 0.98
     cpu_share: float = 0.97
     jitter: float = 0.01
@@ -208,7 +208,6 @@ def contest(
         TimingSettings(),
         call_s=1.0,
         answers=(),
-        sets=runner.sets,
         settle=settle,
         flipper=Flipper(runner),  # type: ignore[arg-type]
         ledger=ledger,

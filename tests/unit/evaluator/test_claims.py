@@ -52,7 +52,12 @@ def measured(
         exact = level * MS * (1.0 + constant / np.array(lengths)) / (1.0 + constant / 6)
         times = exact * np.exp(noise * generator.standard_normal(2 * rounds)) * shape
         return Samples(
-            calls=6, block_ns=[float(t) for t in times], lengths=lengths, fresh_ns=[first * level * MS] * rounds
+            calls=6,
+            block_ns=[float(t) for t in times],
+            lengths=lengths,
+            fresh_ns=[first * level * MS] * rounds,
+            own_block_ns=[float(t) for t in times],
+            own_fresh_ns=[first * level * MS] * rounds,
         )
 
     found = {
