@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
@@ -28,8 +29,8 @@ async def calibrate(cache: Path, *, afresh: bool = False) -> Calibration:
         OracleLost: the process died.
         Fatal: flushing does not empty the cache, so no time measured here would be a cold one.
     """
-    gpu = nvidia.ask()
-    identity = f"{nvidia.uuid()} {gpu.driver if gpu else ''}"
+    gpu = await asyncio.to_thread(nvidia.ask)
+    identity = f"{await asyncio.to_thread(nvidia.uuid)} {gpu.driver if gpu else ''}"
     kept = cache / "calibrations" / f"gpu-{hashlib.sha256(identity.encode()).hexdigest()[:24]}.json"
     before = _read(kept)
     if not before or afresh:

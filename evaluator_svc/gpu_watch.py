@@ -1,4 +1,4 @@
-"""What the GPU did while something was timed on it: throttling, a falling clock, the processes of others.
+"""What the GPU did while something was timed on it: throttling, a falling clock.
 
 The driver is asked before and after, from outside the candidate's process. A clock that is 3 % lower afterwards, or a
 device that was slowed down for heat or power by hardware, makes a moment disturbed (evaluation.md §3.2: drift above 3 %

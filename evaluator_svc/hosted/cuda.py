@@ -81,11 +81,6 @@ def stain() -> None:
     del junk
 
 
-def synchronize() -> None:
-    """Wait for every stream of the device."""
-    torch.cuda.synchronize()
-
-
 def address(tensor: torch.Tensor) -> int:
     """Where the first element lies; on the device, so the controller reads an exported copy."""
     return tensor.data_ptr()

@@ -9,14 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from evaluator_svc.boxes import GPU_MOUNTS, gpu
 from evaluator_svc.hosted.box import Profile, as_mount
 from evaluator_svc.hosted.process import HostedRunner
 from evaluator_svc.runner.ending import RunFailure
 from evaluator_svc.runner.process import Ran
 
-NODES = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
-"""The leased device, and what all devices share."""
-DRIVER = ("/usr/local/nvidia", "/opt/nvidia", "/sys")
+DRIVER = ("/usr/local/nvidia", "/opt/nvidia")
 NVML = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
 """Whether there is a device is asked without starting the driver."""
 LIBRARIES = ("/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib/wsl/lib", "/usr/lib")
@@ -32,7 +31,7 @@ def profile() -> Profile:
         device="cuda",
         # Not torch.utils.cpp_extension: importing it starts the driver, and a driver that runs survives no fork.
         modules=("torch", "triton"),
-        mounts=tuple(as_mount(Path(path)) for path in (*DRIVER, *TOOLS) if Path(path).exists()),
+        mounts=(*GPU_MOUNTS, *(as_mount(Path(path)) for path in (*DRIVER, *TOOLS) if Path(path).exists())),
         environment={
             "PATH": "/usr/local/cuda/bin:/usr/bin",
             "CC": "gcc",
@@ -46,7 +45,7 @@ def profile() -> Profile:
         # The driver names its threads in /proc by the numbers they have in their namespace: it must be that of /proc.
         own_processes=False,
         address_space=False,
-        devices=tuple(Path(node) for node in NODES if Path(node).exists()),
+        devices=tuple(node for node in gpu(0) if node.exists()),
     )
 
 
