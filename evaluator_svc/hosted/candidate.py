@@ -61,7 +61,7 @@ def live(native: Native, settings: dict[str, Any], order: dict[str, Any], fds: S
         directory = _libraries(native, settings, order, libraries, nested=nested)
         if order["cpus"]:
             os.sched_setaffinity(0, order["cpus"])
-        outputs = _meet(native, control)
+        outputs = _meet(control)
         native.prepare(configuration, report, inputs, outputs)
         page = memoryview(mmap.mmap(report, 0))
         _close_all_but(commands, replies)
@@ -249,9 +249,8 @@ def _libraries(
     return directory
 
 
-def _meet(native: Native, control: int) -> int:
+def _meet(control: int) -> int:
     """Give the controller a descriptor of this process; it gives one of the outputs where it cannot read memory."""
-    del native
     with socket.socket(fileno=control) as link:
         watch = os.pidfd_open(os.getpid())
         socket.send_fds(link, [b"."], [watch])

@@ -60,8 +60,6 @@ class Zygote:
         """System call filters that every child inherits; None where the kernel does not tell."""
         self.address_space = (_number(self.pid, "VmSize") or 0) << 10
         """Bytes, of a child at its start."""
-        self.readable: bool | None = None
-        """Whether the controller may read a child's memory; None before it has tried."""
 
     @property
     def alive(self) -> bool:

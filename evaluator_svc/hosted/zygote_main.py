@@ -17,6 +17,7 @@ import signal
 import socket
 import sys
 import tempfile
+import traceback
 from typing import Any
 
 ORDER_BYTES = 1 << 16
@@ -71,6 +72,8 @@ def _reaper(native: Any, settings: dict[str, Any], order: dict[str, Any], fds: l
         for fd in others:
             os.close(fd)
         _, code = os.waitpid(child, 0)
+    except BaseException:  # noqa: BLE001 - shown to the controller, which sees that nothing started
+        traceback.print_exc()
     finally:
         with contextlib.suppress(BrokenPipeError):  # nobody asks any more
             os.write(status, code.to_bytes(4, "little"))
