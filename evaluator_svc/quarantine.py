@@ -46,16 +46,12 @@ class Quarantine:
         self._suspected = False
         """A good probe followed on failures, and none of ours has succeeded since."""
         self._evaluations = 0
+        """Verdicts since the last good probe."""
         self._next_s = 0.0
 
     @property
     def working(self) -> bool:
         return self.standing is Standing.WORKING
-
-    @property
-    def unproved(self) -> int:
-        """Verdicts since the last good probe."""
-        return self._evaluations
 
     def due(self, now_s: float) -> bool:
         """Whether to try now: the back-off or the interval has run out, or enough was judged since."""

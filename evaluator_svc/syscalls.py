@@ -13,7 +13,6 @@ from functools import cache
 import seccompy
 
 CLONE_THREAD = 0x00010000
-PR_SET_VMA = 0x53564D41
 WRITE_FLAGS = (0o1, 0o2, 0o100, 0o1000)
 """O_WRONLY, O_RDWR, O_CREAT, O_TRUNC."""
 

@@ -22,7 +22,6 @@ from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
 from evaluator_svc.hosted.interpreter import NotInterpreted
 
 Array = npt.NDArray[Any]
-BF16_BYTES = 2
 
 
 def widened(bits: Array) -> Array:

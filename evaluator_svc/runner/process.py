@@ -82,8 +82,9 @@ class Runner:
         self._buffers = Buffers(inputs, outputs, sets)
         self._box: RunnerBox | None = None
         self._ended = self._cpu_ended = 0
-        self._commands = self._strikes = 0
         """When the last command was over, and the processor time used until then; 0 before the first."""
+        self._commands = self._strikes = 0
+        """Commands so far, and after how many of them more processor time was spent than the answer needs."""
 
     @classmethod
     def open(
