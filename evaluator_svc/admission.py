@@ -63,7 +63,9 @@ async def admit(oracle: Oracle, suite: Suite, *, where: str) -> Admission:
     cases = tuple(
         replace(case, core=number in killing.core or case.name in ALWAYS) for number, case in enumerate(suite.cases)
     )
-    return Admission(score=replace(score, telling=counted, sets=sets), suite=replace(suite, cases=cases), cases=len(cases))
+    return Admission(
+        score=replace(score, telling=counted, sets=sets), suite=replace(suite, cases=cases), cases=len(cases)
+    )
 
 
 async def _killing(oracle: Oracle, suite: Suite, where: str) -> Killing:
