@@ -39,7 +39,7 @@ CLOCK = (
     cheat(CPP, "h14_spins_between_calls", "matmul", CHEAT, (Layer.CLOCKS, Layer.THREADS), threads=2),
     cheat(CPP, "h16_warms_in_the_gap", "matmul", CHEAT, (Layer.THREADS, Layer.CLOCKS), naive=REFERENCE_FIRST),
     cheat(CPP, "h17_relies_on_zeroed_output", "matmul", (UNREPEATABLE, WRONG), (Layer.DETERMINISM, Layer.POISON)),
-    cheat(CPP, "h18_packs_weights_once", "linear", WRONG, (Layer.JUDGE, Layer.FRESH), naive=REFERENCE_FIRST),
+    cheat(CPP, "h18_packs_weights_once", "linear", (WRONG, CHEAT), (Layer.JUDGE, Layer.FRESH), naive=REFERENCE_FIRST),
     cheat(CPP, "h19_counts_calls", "matmul", WRONG, (Layer.JUDGE, Layer.POISON, Layer.FRESH), naive=REFERENCE_FIRST),
     cheat(CPP, "h19_counts_calls_at_random", "matmul", (WRONG, UNREPEATABLE), (Layer.JUDGE, Layer.DETERMINISM)),
     cheat(CPP, "h19_tells_check_by_memory", "matmul", (WRONG, UNREPEATABLE), (Layer.JUDGE, Layer.DETERMINISM)),
@@ -53,8 +53,8 @@ CLOCK = (
     ),
 )
 REPLAY = (
-    cheat(CPP, "h21_pointer_memo", "matmul", WRONG, (Layer.JUDGE, Layer.FRESH), naive=REFERENCE_FIRST),
-    cheat(CPP, "h22_shape_memo", "matmul", WRONG, (Layer.JUDGE, Layer.FRESH), naive=REFERENCE_FIRST),
+    cheat(CPP, "h21_pointer_memo", "matmul", (WRONG, CHEAT), (Layer.JUDGE, Layer.FRESH), naive=REFERENCE_FIRST),
+    cheat(CPP, "h22_shape_memo", "matmul", (WRONG, CHEAT), (Layer.JUDGE, Layer.FRESH), naive=REFERENCE_FIRST),
     cheat(CPP, "h23_sampled_memo", "matmul", (WRONG, CHEAT), (Layer.JUDGE, Layer.FRESH), naive=REFERENCE_FIRST),
     cheat(CPP, "h23_rounded_memo", "matmul", (WRONG, CHEAT), (Layer.JUDGE, Layer.FRESH), naive=REFERENCE_FIRST),
     cheat(CPP, "h24_exact_memo", "matmul", CHEAT, Layer.FRESH, naive=REFERENCE_FIRST),

@@ -24,22 +24,22 @@ CLOCK = (
         PYTHON, "h07_timer_patched", "matmul", (CHEAT, NO_KERNEL), (Layer.CLOCKS, Layer.KERNELS), naive=REFERENCE_FIRST
     ),
     cheat(PYTHON, "h08_frames_rewritten", "matmul", WRONG, Layer.JUDGE, naive=REFERENCE_FIRST),
-    cheat(PYTHON, "h11_super_batch", "matmul", (WRONG, UNREPEATABLE), VALUES, naive=REFERENCE_FIRST),
+    cheat(PYTHON, "h11_super_batch", "matmul", (CHEAT, WRONG, UNREPEATABLE), VALUES, naive=REFERENCE_FIRST),
     cheat(PYTHON, "h14_slows_the_reference", "matmul", CHEAT, (Layer.THREADS, Layer.CLOCKS), naive=CANDIDATE_FIRST),
     cheat(PYTHON, "h16_computes_in_the_gap", "matmul", CHEAT, (Layer.THREADS, Layer.CLOCKS), naive=REFERENCE_FIRST),
-    cheat(PYTHON, "h18_packs_weights_once", "linear", WRONG, VALUES, naive=REFERENCE_FIRST),
-    cheat(PYTHON, "h18_packs_in_constructor", "linear", WRONG, VALUES),
-    cheat(PYTHON, "h19_counts_calls", "matmul", (WRONG, UNREPEATABLE), VALUES, naive=REFERENCE_FIRST),
+    cheat(PYTHON, "h18_packs_weights_once", "linear", (CHEAT, WRONG), VALUES, naive=REFERENCE_FIRST),
+    cheat(PYTHON, "h18_packs_in_constructor", "linear", (CHEAT, WRONG), VALUES),
+    cheat(PYTHON, "h19_counts_calls", "matmul", (CHEAT, WRONG, UNREPEATABLE), VALUES, naive=REFERENCE_FIRST),
     cheat(PYTHON, "h19_looks_for_the_phase", "matmul", WRONG, Layer.JUDGE),
 )
 REPLAY = (
-    cheat(PYTHON, "h21_pointer_memo", "matmul", (WRONG, UNREPEATABLE), VALUES, naive=REFERENCE_FIRST),
-    cheat(PYTHON, "h22_shape_memo", "matmul", (WRONG, UNREPEATABLE), VALUES, naive=REFERENCE_FIRST),
+    cheat(PYTHON, "h21_pointer_memo", "matmul", (CHEAT, WRONG, UNREPEATABLE), VALUES, naive=REFERENCE_FIRST),
+    cheat(PYTHON, "h22_shape_memo", "matmul", (CHEAT, WRONG, UNREPEATABLE), VALUES, naive=REFERENCE_FIRST),
     cheat(PYTHON, "h23_sampled_memo", "matmul", (CHEAT, WRONG), VALUES, naive=REFERENCE_FIRST),
     cheat(PYTHON, "h24_exact_memo", "matmul", CHEAT, Layer.FRESH, naive=REFERENCE_FIRST, clock=True),
-    cheat(PYTHON, "h26_stale_inputs", "matmul", (WRONG, UNREPEATABLE), VALUES, naive=REFERENCE_FIRST),
+    cheat(PYTHON, "h26_stale_inputs", "matmul", (CHEAT, WRONG, UNREPEATABLE), VALUES, naive=REFERENCE_FIRST),
     cheat(PYTHON, "h27_public_seed", "matmul", WRONG, Layer.JUDGE, naive=REFERENCE_FIRST),
-    cheat(PYTHON, "h29_phase_replay", "matmul", (WRONG, UNREPEATABLE), VALUES, naive=REFERENCE_FIRST),
+    cheat(PYTHON, "h29_phase_replay", "matmul", (CHEAT, WRONG, UNREPEATABLE), VALUES, naive=REFERENCE_FIRST),
 )
 SHORTCUTS = (
     cheat(PYTHON, "h30_zeros", "wide_softmax", WRONG, Layer.JUDGE, "wrong_elements", naive=REFERENCE_FIRST),
