@@ -48,11 +48,12 @@ class Fill(StrEnum):
 
     POISON = "poison"
     ANSWER = "the last answer, written again"
-    LEFT = "the last answer, left alone"
 
 
 def worked_ns(ran: Ran) -> int:
-    """What the candidate worked: its device's time, or the processor's, neither of which is in its reach."""
+    """What the candidate worked: the processor's time as the kernel accounts it. On a GPU its device's, as events in
+    the candidate's own process tell it: those can be forged, the controller's clock beside them cannot.
+    """
     return ran.cpu_ns if ran.device_ns is None else ran.device_ns
 
 
@@ -300,6 +301,7 @@ class Audited:
                 controller_ns=ran.elapsed_ns,
                 runner_ns=ran.runner_ns,
                 cpu_ns=ran.cpu_ns,
+                device_ns=ran.device_ns,
                 first_use=self.values.first_use,
             )
         )

@@ -129,8 +129,9 @@ def claim(
 
 
 def _watched(measured: Sequence[Measured], reasons: Sequence[Entry]) -> tuple[Entry, ...]:
-    """What the watch saw where it is not among the reasons already: which signals there were is part of a claim."""
-    return tuple(entry for one in measured for entry in one.watched if entry not in reasons)[:1]
+    """What each watch saw first where it is not among the reasons: which signals there were is part of a claim."""
+    named = {entry.name: entry for one in reversed(measured) for entry in one.watched if entry not in reasons}
+    return tuple(named.values())
 
 
 def _dispatch(timings: Sequence[Timing]) -> tuple[Entry, ...]:

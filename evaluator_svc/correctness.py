@@ -133,6 +133,7 @@ class _Stage:
                     controller_ns=ran.elapsed_ns,
                     runner_ns=ran.runner_ns,
                     cpu_ns=ran.cpu_ns,
+                    device_ns=ran.device_ns,
                     verified=True,
                 )
             )

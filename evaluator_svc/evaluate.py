@@ -89,6 +89,7 @@ class Evaluator:
     async def close(self) -> None:
         await self._benches.close()
         self._launchers.close()
+        self._measurer.close()
 
     async def admit(self, operator: OperatorRef, threads: int) -> None:
         """Admit ``operator`` now, so that a bad one is refused before any search.
@@ -191,7 +192,7 @@ class Evaluator:
         done = await self._passed(job, suite, made, built)
         return replace(
             done,
-            evidence=(*verdict.evidence, *made.evidence, _entry("build_sandbox", built.sandbox)),
+            evidence=(*verdict.evidence, *made.evidence, *_missing(baselines), _entry("build_sandbox", built.sandbox)),
             trust=lowered(done.trust, level, built.sandbox),
             sandbox=level,
             log_hash=await self._log(built.log),
@@ -240,8 +241,8 @@ class Evaluator:
                 checked = replace(checked, verdict=replace(checked.verdict, evidence=(*checked.verdict.evidence, said)))
         verdict, case = checked.verdict, suite.shape_case
         if not verdict.passed and printed and not checked.saw_held_out:
-            said = "".join(c if c.isprintable() else " " for c in printed).strip()
-            verdict = replace(verdict, evidence=(*verdict.evidence, _entry("printed", f"{said!r} (not believed)")))
+            text = "".join(c if c.isprintable() else " " for c in printed).strip()
+            verdict = replace(verdict, evidence=(*verdict.evidence, _entry("printed", f"{text!r} (not believed)")))
             return level, replace(checked, verdict=verdict)
         guards = built.host == NATIVE and SHAPE_GUARD in built.path.read_bytes()
         if not verdict.passed or case is None or not guards:
@@ -362,6 +363,11 @@ def _interpreted(verdict: Verdict, level: str) -> Evaluation:
     """Right, by an interpreter, on a machine without the chip: nothing is claimed of its speed."""
     said = _entry("interpreted", "ran on this machine's cores by the language's interpreter; nothing was timed")
     return Evaluation(status=Status.PASSED, trust=Trust.L1, evidence=(*verdict.evidence, said), sandbox=level)
+
+
+def _missing(baselines: Baselines) -> tuple[Entry, ...]:
+    """Why there is no compiled baseline, where there is none."""
+    return (_entry("no_compiled_baseline", baselines.unavailable),) if baselines.unavailable else ()
 
 
 def _entry(name: str, value: object) -> Entry:

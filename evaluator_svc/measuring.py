@@ -70,6 +70,11 @@ class Measurer:
         self._streak, self._recalibrations = 0, 0
         """Noisy verdicts in a row."""
 
+    def close(self) -> None:
+        """End the threads that flip inputs."""
+        while self._flippers:
+            self._flippers.popitem()[1].close()
+
     async def measure(self, subject: Subject, watch: Stopwatch) -> Claim:
         """The claim the measurement supports.
 
