@@ -141,7 +141,7 @@ class TimingSettings:
     two-core virtual machine shows up to 0.18."""
     clock_slack_ppm: int = 100_000
     clock_slack_ns: int = 300_000
-    """The controller's clock may exceed the runner's by this share and this much per block; else trust stays L2."""
+    """The controller's clock may exceed the runner's by this share and this much per block; else one of them lies."""
     implausible_ppm: int = 600_000
     """A time below this share of the traffic floor is no measurement but an attack on one. The margin is for peaks
     that were calibrated on a busy machine."""

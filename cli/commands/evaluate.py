@@ -153,7 +153,7 @@ def _show(made: Sequence[Answered], kernel: Path, *, audited: bool) -> None:
 def summary(made: Sequence[Answered]) -> Group:
     """A line per workload, and what they come to together."""
     table = Table(title="workloads", title_justify="left", box=None)
-    for column in ("workload", "sizes", "status", "median", "speedup", "95 % interval"):
+    for column in ("workload", "sizes", "status", "median", "speedup", "interval"):
         table.add_column(column, overflow="fold", no_wrap=column not in ("workload", "sizes"))
     for one in made:
         workload, evaluation = one.asked.problem.workload, one.evaluation
