@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from evaluator_svc import nvidia
 from evaluator_svc.gpu_calibration import check_cold
-from evaluator_svc.gpu_watch import compared
+from evaluator_svc.gpu_watch import DeviceWatch, compared
 from evaluator_svc.nvidia import Gpu, parse
 from shared.errors import Fatal
 
@@ -62,3 +65,27 @@ def test_a_driver_that_says_nothing_is_unknown_and_disturbs_nothing() -> None:
     seen = compared(None, gpu())
     assert seen.disturbed == ()
     assert "unknown" in seen.seen[0].value
+
+
+def test_where_there_is_no_device_nobody_is_asked_and_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nvidia, "ask", lambda: pytest.fail("asked"))
+
+    async def watched() -> None:
+        watch = DeviceWatch(on=False)
+        await watch.begin()
+        seen = await watch.end()
+        assert (seen.seen, seen.disturbed) == ((), ())
+
+    asyncio.run(watched())
+
+
+def test_the_driver_is_asked_before_and_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter([gpu(), gpu(LINE.replace(" 1980,", " 1500,", 1))])
+    monkeypatch.setattr(nvidia, "ask", lambda: next(answers))
+
+    async def watched() -> str:
+        watch = DeviceWatch(on=True)
+        await watch.begin()
+        return (await watch.end()).disturbed[0].value
+
+    assert asyncio.run(watched()).startswith("1980 to 1500 MHz")
