@@ -65,6 +65,8 @@ async def _once(place: Workplace, entry: Entry) -> Outcome:
     else:
         found = await place.evaluate(entry)
         status, layer, evidence = found.status.value, caught_by(found.evidence), _text(found)
+        if isinstance(entry, Cheat) and _disarmed(entry, found):
+            layer = Layer.FRESH
         problem = _problem(entry, found, layer, evidence)
     return Outcome(
         entry=entry,
@@ -74,6 +76,11 @@ async def _once(place: Workplace, entry: Entry) -> Outcome:
         problem=problem,
         seconds=time.monotonic() - begin,
     )
+
+
+def _disarmed(entry: Cheat, found: Evaluation) -> bool:
+    """Whether a cheat on the clock that is otherwise right got the claim of its honest calls, and so nothing by it."""
+    return entry.needs_clock and found.status is Status.PASSED and "claimed_for_fresh_values" in _text(found)
 
 
 def _text(found: Evaluation) -> str:
@@ -86,7 +93,7 @@ def _problem(entry: Cheat | LookAlike, found: Evaluation, layer: Layer | None, e
     if isinstance(entry, LookAlike):
         return "" if found.status is Status.PASSED else "an honest kernel was rejected"
     if found.status is Status.PASSED:
-        return "missed: it passed"
+        return "" if _disarmed(entry, found) else "missed: it passed"
     if found.status not in entry.status:
         return f"expected status {' or '.join(status.value for status in entry.status)}"
     if layer not in entry.layer:

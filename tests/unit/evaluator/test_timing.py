@@ -123,6 +123,29 @@ def test_a_kernel_that_is_right_for_so_many_calls_is_wrong_after_them(right):
     assert layer in (Layer.POISON, Layer.FRESH)
 
 
+class SkipsInBlocks:
+    """Right in every call that is looked at, and idle in every ``nth`` of those that follow another at once."""
+
+    def __init__(self, nth):
+        self.nth, self.since = nth, 0
+
+    def __call__(self, x, y, moment):
+        self.since = self.since + 1 if moment.pause_ns < 10_000 else 0
+        if self.since % self.nth == self.nth - 1:
+            return 0.0
+        return honest(x, y, moment)
+
+
+@pytest.mark.parametrize("nth", [3, 5, 8])
+def test_who_skips_a_part_of_a_block_is_accused_or_gets_the_claim_of_its_fresh_calls(nth):
+    true = claim([contest(honest)[0]], TimingSettings(), PHYSICS, 1, threads=1).speedups[0].ratio_ppm
+
+    measured, _ = contest(SkipsInBlocks(nth))
+    made = claim([measured], TimingSettings(), PHYSICS, 1, threads=1)
+
+    assert made.status is Status.CHEAT or made.speedups[0].ratio_ppm < 1.07 * true
+
+
 def test_an_output_that_changes_after_the_call_had_returned_is_late():
     def rewrite(y):
         y[0, 0] *= 1.000001
