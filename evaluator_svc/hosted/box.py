@@ -47,6 +47,7 @@ class Profile:
     kernels run on the processor. ``processes``: a compiler may be started while a kernel warms up. ``hide_proc``: a
     candidate sees no /proc. ``own_processes``: it has a process namespace of its own. ``address_space``: whether its
     size is limited (drivers of GPUs reserve much). ``devices``: nodes of the leased device.
+    ``driver_threads``: how many a driver may keep besides those that a candidate is granted.
     """
 
     name: str = "python"
@@ -60,6 +61,7 @@ class Profile:
     own_processes: bool = True
     address_space: bool = True
     devices: tuple[Path, ...] = ()
+    driver_threads: int = 0
 
 
 PYTHON = Profile()

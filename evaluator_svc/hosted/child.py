@@ -194,7 +194,7 @@ class Child:
         seen = Box(
             mounts=(*box.mounts(profile), *extensions),
             temporary_bytes=box.TEMPORARY_BYTES if self._zygote.nested and isolated else 0,
-            devices=profile.devices,
+            devices=(*box.DEVICES, *profile.devices),
             own_user=True,
         )
         on_gpu = profile.device != "cpu"

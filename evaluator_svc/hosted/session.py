@@ -54,7 +54,7 @@ class Session:
         *,
         mutated: int,
     ) -> None:
-        self._buffers, self._limits, self._granted = buffers, limits, candidate.threads
+        self._buffers, self._limits, self._granted = buffers, limits, candidate.threads + zygote.profile.driver_threads
         self._returned = len(buffers.outputs) - mutated
         self._inputs = os.fstat(buffers.inputs_fd)
         self._stained = candidate.stained

@@ -4,12 +4,11 @@ Source: llm.c PR 851, https://github.com/karpathy/llm.c/pull/851; nvbench issue 
 Hopes: that a flush leaves what is marked as persisting, and that the mark outlives it.
 """
 
+import ctypes
+
 import torch
 import triton
 import triton.language as tl
-
-
-import ctypes
 
 
 @triton.jit
@@ -23,7 +22,7 @@ def softmax_rows(x, y, columns, BLOCK: tl.constexpr):
 
 def carve_out():
     """cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 32 MiB)."""
-    runtime = ctypes.CDLL("libcudart.so.12")
+    runtime = ctypes.CDLL(f"libcudart.so.{torch.version.cuda.split('.')[0]}")
     return runtime.cudaDeviceSetLimit(6, ctypes.c_size_t(32 << 20))
 
 

@@ -4,12 +4,11 @@ Source: kernelbot `cheat-fd.py`; SWE-bench issue 601
 Hopes: that the verdict is read from what it prints, or from its exit status.
 """
 
+import os
+
 import torch
 import triton
 import triton.language as tl
-
-
-import os
 
 
 @triton.jit
