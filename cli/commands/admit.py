@@ -25,8 +25,9 @@ from shared.operators import OperatorSpec
 @click.argument("operator", type=click.Path(path_type=Path))
 @click.option("--chip", default="cpu-x86_64", show_default=True, help="Target chip; see `kernelevolve chips`.")
 @click.option("--workload", "uuid", default="all", show_default=True, metavar="UUID", help="Of a definition's.")
+@click.option("--workloads", type=click.Path(path_type=Path), help="Their file, when it is not beside the definition.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per operator.")
-def command(operator: Path, chip: str, uuid: str, as_json: bool) -> None:
+def command(operator: Path, chip: str, uuid: str, workloads: Path | None, as_json: bool) -> None:
     """Tell which wrong answers the check of OPERATOR rejects: zeros, a dropped tile, another epsilon, lower precision.
 
     A search admits its operator by itself; this shows the mutation score and each mutant. Exit code 0: admitted;
@@ -37,7 +38,7 @@ def command(operator: Path, chip: str, uuid: str, as_json: bool) -> None:
       kernelevolve admit examples/operators/rms_norm.py
     """
     require_chip(chip, timed=False)
-    for problem in read_problems(operator, uuid, None):
+    for problem in read_problems(operator, uuid, workloads):
         spec = problem.spec
         with Console(stderr=True).status(f"admitting {spec.ref.name}"):
             admission = asyncio.run(admitted(spec, chip, os.environ))

@@ -16,22 +16,6 @@ KERNELS = ("triton.jit", "jit", "triton.autotune", "autotune", "triton.heuristic
 """Decorators of what runs on the device; the host cannot call those as functions."""
 
 
-def tree(text: str, *, where: str) -> ast.Module:
-    """The syntax tree of a kernel's module.
-
-    Raises:
-        UserError: it is no Python.
-    """
-    try:
-        return ast.parse(text)
-    except SyntaxError as error:
-        raise UserError(f"syntax error: {error.msg}", where=f"{where}:{error.lineno}") from error
-    except ValueError as error:
-        raise UserError(f"is not Python: {error}", where=where) from error
-    except (MemoryError, RecursionError) as error:
-        raise UserError("is nested too deeply", where=where) from error
-
-
 def entry(module: ast.Module, interface: Interface, name: str, *, where: str) -> tuple[str, bool]:
     """The function to call, and whether outputs are passed in. ``name`` is empty where none was given.
 

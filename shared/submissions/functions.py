@@ -6,6 +6,8 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shared.errors import UserError
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -31,6 +33,22 @@ class Signature:
 
     def __str__(self) -> str:
         return self.listed((*self.names, *(["*args"] if self.any_number else []), *(f"{k}=" for k in self.keywords)))
+
+
+def parse(text: str, *, where: str) -> ast.Module:
+    """The syntax tree of a kernel's module.
+
+    Raises:
+        UserError: it is no Python.
+    """
+    try:
+        return ast.parse(text)
+    except SyntaxError as error:
+        raise UserError(f"syntax error: {error.msg}", where=f"{where}:{error.lineno}") from error
+    except ValueError as error:
+        raise UserError(f"is not Python: {error}", where=where) from error
+    except (MemoryError, RecursionError) as error:
+        raise UserError("is nested too deeply", where=where) from error
 
 
 def function(tree: ast.Module, name: str) -> ast.FunctionDef | None:

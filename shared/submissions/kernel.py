@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from shared.chips import ChipSheet
 from shared.errors import UserError
-from shared.submissions import bare, fields, module_text, solution
+from shared.submissions import bare, fields, functions, module_text, solution
 from shared.submissions.definition import Definition
 from shared.submissions.functions import binds, imports
 from shared.submissions.interface import Interface
@@ -45,7 +45,7 @@ def language_of(text: str, suffix: str, told: str, sheet: ChipSheet, *, where: s
     language = told or SUFFIXES.get(suffix, "")
     if not language:
         raise UserError(f"suffix `{suffix}` tells no language", where=where, hint=f"{', '.join(SUFFIXES)}; --language")
-    if not told and language == "python" and imports(bare.tree(text, where=where), "triton"):
+    if not told and language == "python" and imports(functions.parse(text, where=where), "triton"):
         language = "triton"
     check_chip(language, sheet, where=where)
     return language
@@ -71,7 +71,7 @@ def of_text(text: str, language: str, describe: Describe, entry: str, *, where: 
         if entry:
             raise UserError("is for a module of functions", where="entry", hint=f"language `{language}` has its own")
         return Kernel(language=language, source=text, form=f"{language} source")
-    module = bare.tree(text, where=where)
+    module = functions.parse(text, where=where)
     if binds(module, bare.CLASS) and not entry:
         return Kernel(language=language, source=text, form=f"module with {bare.CLASS}")
     interface = describe()

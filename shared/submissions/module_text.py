@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib.resources import files as resources
 
 from shared import ids
-from shared.submissions import bare
+from shared.submissions import bare, functions
 from shared.submissions.functions import binds
 from shared.submissions.interface import Interface, Output
 from shared.submissions.solution import CPP_SUFFIXES, Solution
@@ -71,7 +71,7 @@ def of_functions(text: str, interface: Interface, name: str, *, where: str) -> s
     Raises:
         UserError: see ``bare.entry``.
     """
-    module = bare.tree(text, where=where)
+    module = functions.parse(text, where=where)
     function, passes_outputs = bare.entry(module, interface, name, where=where)
     given = bare.arguments(module, interface, function, passes_outputs=passes_outputs)
     about = f"`{function}` of this module, called with the operator's inputs."

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from shared.errors import UserError
-from shared.submissions import fields
+from shared.submissions import fields, functions
 from shared.submissions.definition import Definition
 from shared.submissions.functions import Signature, binds, function, signature
 
@@ -121,7 +121,7 @@ def check(solution: Solution, definition: Definition, *, where: str) -> None:
     if solution.compiled:
         return  # its entry is a symbol of the built extension
     at = f"{where}: {solution.entry_file}"
-    tree = _tree(solution.files[solution.entry_file], at)
+    tree = functions.parse(solution.files[solution.entry_file], where=at)
     entry = function(tree, solution.entry_function)
     if entry is None:
         if not binds(tree, solution.entry_function):
@@ -218,14 +218,3 @@ def _check_binding(made: Solution, binding: str, of_sol: bool, where: str) -> No
     if (binding or (TORCH_BINDING if of_sol else "tvm-ffi")) != TORCH_BINDING:
         said = f"`{fields.printable(binding)}`" if binding else "missing, which means `tvm-ffi`"
         raise UserError(f"is {said}", where=f"{where}: binding", hint="supported: torch")
-
-
-def _tree(text: str, where: str) -> ast.Module:
-    try:
-        return ast.parse(text)
-    except SyntaxError as error:
-        raise UserError(f"syntax error: {error.msg}", where=f"{where}:{error.lineno}") from error
-    except ValueError as error:
-        raise UserError(f"is not Python: {error}", where=where) from error
-    except (MemoryError, RecursionError) as error:
-        raise UserError("is nested too deeply", where=where) from error

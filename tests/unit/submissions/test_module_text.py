@@ -13,7 +13,7 @@ import torch
 
 from shared.dtypes import DType
 from shared.errors import UserError
-from shared.submissions import bare, interface, module_text, solution
+from shared.submissions import bare, functions, interface, module_text, solution
 from shared.submissions.interface import Interface, Output, State
 from tests.unit.submissions.samples import RIGHT, loaded, made, run, solved
 
@@ -205,7 +205,7 @@ def grid(meta):
 
 
 def called(source: str, interface_: Interface = ONE, name: str = "") -> Any:
-    return bare.entry(bare.tree(source, where="k.py"), interface_, name, where="k.py")
+    return bare.entry(functions.parse(source, where="k.py"), interface_, name, where="k.py")
 
 
 def test_the_operator_is_the_only_public_function_with_as_many_arguments_as_it_has_inputs():
