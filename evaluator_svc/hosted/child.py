@@ -76,28 +76,22 @@ class Child:
             resources.callback(self._page.close)
             self._output = os.memfd_create("ke-printed")
             resources.callback(os.close, self._output)
-            self._reply, replies = os.pipe()
-            resources.callback(os.close, self._reply)
-            commands, self._command = os.pipe()
-            resources.callback(os.close, self._command)
-            self._status, status = os.pipe()
-            resources.callback(os.close, self._status)
-            ours, theirs = socket.socketpair()
-            with ours, theirs, ExitStack() as passed:
-                for fd in (commands, replies, status):
-                    passed.callback(os.close, fd)
-                words, configuration = _file(json.dumps(dict(candidate.told)).encode()), _file(self._packed(candidate))
-                names, libraries = _libraries(candidate.extensions)
-                for fd in (words, configuration, *libraries):
-                    passed.callback(os.close, fd)
+            with ExitStack() as passed:  # what the child has of its own from then on
+                self._reply, replies = _pipe(resources, passed)
+                commands, self._command = _pipe(passed, resources)
+                self._status, status = _pipe(resources, passed)
+                ours, theirs = map(passed.enter_context, socket.socketpair())
+                words = _file(json.dumps(dict(candidate.told)).encode(), passed)
+                configuration = _file(self._packed(candidate), passed)
+                libraries = _libraries(candidate.extensions, passed)
                 order = {
                     "cpus": candidate.cpus,
-                    "extensions": names if zygote.isolated else [],
+                    "extensions": list(libraries) if zygote.isolated else [],
                     "extensions_at": str(candidate.extensions or ""),
                     "temporary_bytes": box.TEMPORARY_BYTES,
                 }
                 fds = [status, theirs.fileno(), configuration, words, page, buffers.inputs_fd, self._output]
-                zygote.spawn(order, [*fds, commands, replies, *(libraries if zygote.isolated else ())])
+                zygote.spawn(order, [*fds, commands, replies, *(libraries.values() if zygote.isolated else ())])
                 theirs.close()
                 self._meet(ours, resources)
             self.level = self._greet()
@@ -239,16 +233,29 @@ class Child:
         return reply or self.end(ending.spoke()), elapsed.value
 
 
-def _file(data: bytes) -> int:
+def _pipe(reading: ExitStack, writing: ExitStack) -> tuple[int, int]:
+    """A pipe, each end closed with its stack."""
+    read, write = os.pipe()
+    reading.callback(os.close, read)
+    writing.callback(os.close, write)
+    return read, write
+
+
+def _file(data: bytes, closing: ExitStack) -> int:
     """A memory file that holds ``data``, at its beginning."""
     fd = os.memfd_create("ke-order")
+    closing.callback(os.close, fd)
     with os.fdopen(os.dup(fd), "wb") as file:
         file.write(data)
     os.lseek(fd, 0, os.SEEK_SET)
     return fd
 
 
-def _libraries(directory: Path | None) -> tuple[list[str], list[int]]:
-    """Names and descriptors of the files of ``directory``."""
-    paths = sorted(path for path in directory.iterdir() if path.is_file()) if directory is not None else []
-    return [path.name for path in paths], [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in paths]
+def _libraries(directory: Path | None, closing: ExitStack) -> dict[str, int]:
+    """Descriptors of the files of ``directory`` by their names."""
+    opened: dict[str, int] = {}
+    for path in sorted(directory.iterdir()) if directory is not None else ():
+        if path.is_file():
+            opened[path.name] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            closing.callback(os.close, opened[path.name])
+    return opened

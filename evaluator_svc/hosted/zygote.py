@@ -92,7 +92,11 @@ class Zygote:
             settings = json.dumps(self._settings(theirs.fileno(), nest=inside.processes))
             main = f"{self._code()}/evaluator_svc/hosted/zygote_main.py"
             command = [str(python_home.program()), "-I", "-S", "-B", "-u", main, settings]
-            boxed = machine_sandbox().launch(command, inside, fds=(theirs.fileno(),), output=self._output)
+            try:
+                boxed = machine_sandbox().launch(command, inside, fds=(theirs.fileno(),), output=self._output)
+            except BaseException:
+                ours.close()
+                raise
         ours.settimeout(START_TIMEOUT_S)
         try:
             greeting = ours.recv(1 << 12)
