@@ -7,7 +7,7 @@ contract states why one is exempt), its output varies with every input, and its 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -161,8 +161,3 @@ async def _refuse_blind(oracle: Oracle, suite: Suite, where: str) -> None:
                 where=where,
                 hint="remove the input: a kernel that ignores it would pass",
             )
-
-
-def described(cases: Sequence[Case]) -> str:
-    """Names of the held-out sets, those of the core marked."""
-    return ", ".join(f"{case.name}{'*' if case.core else ''}" for case in cases if not case.public)

@@ -13,9 +13,12 @@ from pathlib import Path
 import psutil
 
 from evaluator_svc import syscalls
+from evaluator_svc.layers import Layer, caught
 from evaluator_svc.runner.program import ABI, compiler, machine_sandbox
 from evaluator_svc.sandbox import Box, Boxed, Limits, Mount
+from evaluator_svc.toolchains import BuildFailed
 from shared.errors import Fatal
+from shared.events import Entry, Status
 
 SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/lib32", "/usr/libexec", "/usr/include", "/etc/alternatives")
 """Where distributions keep a compiler, its headers, libraries and links; no home, nothing else of /etc."""
@@ -46,6 +49,19 @@ class Finished:
     sandbox: str
     excess: str = ""
     """Why the box was ended before its time: what it took too much of."""
+
+
+def beyond_limits(done: Finished, limits: BuildLimits, build_ns: int) -> BuildFailed | None:
+    """The verdict on a build that was ended before its time; None for one that ended by itself."""
+    if done.status is not None:
+        return None
+    took = done.excess or f"longer than {limits.time_s:g} s"
+    if done.excess:
+        status = Status.OUT_OF_MEMORY if "memory" in done.excess else Status.COMPILE_ERROR
+    else:
+        status = Status.TIMEOUT
+    evidence = (caught(Layer.LIMITS), Entry(name="build", value=f"took {took}"))
+    return BuildFailed(status=status, evidence=evidence, log=done.log, build_ns=build_ns, sandbox=done.sandbox)
 
 
 @dataclass(slots=True, kw_only=True)

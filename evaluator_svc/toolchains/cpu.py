@@ -17,7 +17,7 @@ from pathlib import Path
 from evaluator_svc.layers import Layer, caught
 from evaluator_svc.runner.program import ABI, cache_directory, compiler
 from evaluator_svc.toolchains import BuildFailed, Built, artefacts
-from evaluator_svc.toolchains.build_box import BuildBox, BuildLimits, Finished
+from evaluator_svc.toolchains.build_box import BuildBox, BuildLimits, Finished, beyond_limits
 from evaluator_svc.toolchains.flags import refused
 from shared.errors import ChipError
 from shared.events import Entry, Status
@@ -73,7 +73,7 @@ class CpuToolchain:
             done = await self._compile(Path(work), source, [*flags, "-o", f"{{work}}/{artefacts.NAME}"])
             took = time.monotonic_ns() - begin
             if done.status != 0:
-                return _failed(done, took, self.limits)
+                return beyond_limits(done, self.limits, took) or _failed(done, took, self.limits)
             try:
                 data = artefacts.library(Path(work) / artefacts.NAME)
             except artefacts.RefusedArtefact as error:
@@ -136,8 +136,6 @@ def _failed(done: Finished, build_ns: int, limits: BuildLimits) -> BuildFailed:
         evidence = (caught(layer), Entry(name=name, value=value))
         return BuildFailed(status=status, evidence=evidence, log=done.log, build_ns=build_ns, sandbox=done.sandbox)
 
-    if done.status is None:
-        return failed(Status.TIMEOUT, "build", f"took longer than {limits.time_s:g} s")
     if _OUT_OF_MEMORY.search(done.log):
         return failed(Status.OUT_OF_MEMORY, "build", f"took more than {limits.memory_bytes >> 20} MiB")
     lines = [line.strip() for line in done.log.splitlines()]

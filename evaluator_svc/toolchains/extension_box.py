@@ -36,8 +36,6 @@ PROGRAM_FILES = tuple(
 )
 """All that a box sees of the project."""
 IN_BOX = "/ke/builder"
-COMPILE_FAILED = 3
-"""``extension_builder.COMPILE_FAILED``."""
 CUDA = Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda")
 JOBS = 2
 """Translation units compiled at once: usually there are one or two."""

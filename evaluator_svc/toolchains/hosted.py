@@ -22,7 +22,7 @@ from pathlib import Path
 from evaluator_svc.layers import Layer, caught
 from evaluator_svc.runner.program import cache_directory
 from evaluator_svc.toolchains import BuildFailed, Built, module_artefacts, module_form
-from evaluator_svc.toolchains.build_box import BuildLimits, Finished
+from evaluator_svc.toolchains.build_box import BuildLimits, Finished, beyond_limits
 from evaluator_svc.toolchains.extension_box import PROGRAM_FILES, ExtensionBox
 from shared.errors import ChipError
 from shared.events import Entry, Status
@@ -102,15 +102,14 @@ class HostedToolchain:
         )
 
     def _failed(self, why: str, done: Finished, build_ns: int) -> BuildFailed:
-        if done.excess:
-            evidence = (caught(Layer.LIMITS), Entry(name="build", value=f"took {done.excess}"))
-            status = Status.OUT_OF_MEMORY if "memory" in done.excess else Status.COMPILE_ERROR
-        elif done.status is None:
-            evidence = (caught(Layer.LIMITS), Entry(name="build", value=f"took longer than {self.limits.time_s:g} s"))
-            status = Status.TIMEOUT
-        else:
-            evidence, status = (caught(Layer.BUILD), Entry(name="first_error", value=why)), Status.COMPILE_ERROR
-        return BuildFailed(status=status, evidence=evidence, log=done.log, build_ns=build_ns, sandbox=done.sandbox)
+        refused = BuildFailed(
+            status=Status.COMPILE_ERROR,
+            evidence=(caught(Layer.BUILD), Entry(name="first_error", value=why)),
+            log=done.log,
+            build_ns=build_ns,
+            sandbox=done.sandbox,
+        )
+        return beyond_limits(done, self.limits, build_ns) or refused
 
     def _key(self, source: str, language: str) -> str:
         identity = (_version("torch"), _version("triton"), sys.version, self.architecture, _program_digest())
