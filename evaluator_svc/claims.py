@@ -161,7 +161,7 @@ def _speedup(name: str, measured: Sequence[Measured], seed: int, delta: float, t
     found = statistics.pooled([one.logs()[name] for one in measured], seed)
     return Speedup(
         baseline=name,
-        ratio_ppm=round(PPM * found.ratio / times),
+        ratio_ppm=max(1, round(PPM * found.ratio / times)),
         low_ppm=math.floor(PPM * found.low / times),
         high_ppm=math.ceil(PPM * found.high / times),
         delta_ppm=math.ceil(PPM * delta),

@@ -8,7 +8,7 @@ mean           T(N) / N, of blocks, by the controller's wall clock: what is clai
 slope          [T(2N) - T(N)] / N, of the two blocks of a round: work done once per block is not in it
 processor      cannot exceed wall time x threads, or work was done outside of the block
 runner         the runner's own clock lies inside the controller's; it is evidence, and forged where it does not
-device events  on a GPU: cannot exceed the wall clock by more than the events' resolution
+device events  on a GPU: cannot exceed the wall clock (``ending.impossible_clock``); else evidence
 =============  ==========================================================================================
 
 Medians and quartiles over blocks: a busy machine delays some of them, a forged clock is off in all.

@@ -98,7 +98,8 @@ def discount(measured: Sequence[Measured], *, memory_traffic_ns: float, overhead
     first = [t for one in mine for t in one.own_fresh_ns]
     if not first:
         return 1.0
-    repeated = statistics.median(t for one in mine for t in one.own_block_ns)
+    # A GPU's clock is in the candidate's reach, and may say that nothing took any time.
+    repeated = max(1.0, statistics.median(t for one in mine for t in one.own_block_ns))
     excess = statistics.median(first) - overhead_ns - repeated
     excess -= _caches(_controls(measured), repeated, memory_traffic_ns)
     if excess <= DISCOUNT_SHARE * repeated + DISCOUNT_SLACK_NS:

@@ -147,6 +147,9 @@ class Session:
         if failed is not None:
             return child.end(failed)
         clock = wire.read_clock(page)
+        failed = ending.impossible_clock(clock, elapsed)
+        if failed is not None:
+            return child.end(failed)
         return Ran(elapsed_ns=elapsed, runner_ns=answer.spent_ns, cpu_ns=spent, return_code=0, device_ns=clock)
 
     def _prime(self, limit: float) -> RunFailure | None:

@@ -8,6 +8,7 @@
 | foreign bytes on the result channel, or its loss | CHEAT | result channel |
 | more threads alive after a call than were granted | CHEAT | thread audit |
 | processor time spent after the answer to a command | CHEAT | independent clocks |
+| a device's time longer than the controller's around it | CHEAT | independent clocks |
 | processor time spent between two commands | CHEAT | thread audit |
 | an allocation was refused and the kernel failed or gave up; killed for memory | OUT_OF_MEMORY | resource limits |
 | printed more than it may | RUNTIME_ERROR | resource limits |
@@ -36,6 +37,9 @@ NULL_REACH = 1 << 16
 """Addresses below are offsets from a null pointer; Linux maps nothing there (``vm.mmap_min_addr``)."""
 UNHEARD = "a system call with signals blocked, as system() and posix_spawn() make, or of another architecture"
 KILLED = 128 + signal.SIGKILL
+DEVICE_SHARE, DEVICE_SLACK_NS = 1.05, 300_000
+"""What events of a device may come to in times of the wall clock around them, and besides: they tell half
+microseconds, and of very many calls only the first have any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +115,13 @@ def thrown(report: Report, kind: int) -> RunFailure:
 def went_on(spent_ns: int) -> RunFailure:
     """It used the processor after its answer had come."""
     return failure(Status.CHEAT, Layer.CLOCKS, worked_after_its_answer_ns=spent_ns)
+
+
+def impossible_clock(device_ns: int | None, elapsed_ns: int) -> RunFailure | None:
+    """A device cannot have worked for longer than its calls took; None where it may have, or tells nothing."""
+    if device_ns is None or device_ns <= DEVICE_SHARE * elapsed_ns + DEVICE_SLACK_NS:
+        return None
+    return failure(Status.CHEAT, Layer.CLOCKS, device_ns=device_ns, controller_ns=elapsed_ns)
 
 
 def busy_between(spent_ns: int, pause_ns: int) -> RunFailure:

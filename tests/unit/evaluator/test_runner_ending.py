@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluator_svc.layers import Layer, caught_by
 from evaluator_svc.runner import ending, protocol
 from evaluator_svc.runner.layout import plan
 from evaluator_svc.runner.protocol import Kind, Report
@@ -72,3 +73,15 @@ def test_a_forged_report_is_classified_like_any_other(page, exit_status):
 def test_bytes_that_are_no_reply_are_none(data):
     read = protocol.reply(data)
     assert read is None or (len(data) == protocol.REPLY.size and data[:4] == b"OVEK")
+
+
+@pytest.mark.parametrize("device_ns", [None, 0, 900_000, 1_000_000, 1_300_000])
+def test_a_devices_time_inside_of_the_controllers_is_no_finding(device_ns):
+    assert ending.impossible_clock(device_ns, 1_000_000) is None
+
+
+@pytest.mark.parametrize("device_ns", [1_400_000, 1 << 62])
+def test_a_device_that_worked_for_longer_than_its_calls_took_is_a_forged_clock(device_ns):
+    found = ending.impossible_clock(device_ns, 1_000_000)
+    assert found.status is Status.CHEAT
+    assert caught_by(found.evidence) is Layer.CLOCKS
