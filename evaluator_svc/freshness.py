@@ -126,14 +126,10 @@ class Deck:
         return self.used(Values(fresh=fresh, flip=self._draw.choice(self._unseen(fresh) or (None, *fresh.flips))))
 
     def unseen(self) -> Values | None:
-        """Values that the process has not seen; None when it has seen all."""
-        if self._unused:
-            return self._first()
-        known = [(fresh, flip) for fresh in self._used for flip in self._unseen(fresh)]
-        if not known:
-            return None
-        fresh, flip = self._draw.choice(known)
-        return self.used(Values(fresh=fresh, flip=flip))
+        """A whole draw that the process has not seen; None when it has seen all. Flips are not enough where times are
+        compared: who keeps an answer can mend the part that a flip changes.
+        """
+        return self._first() if self._unused else None
 
     def _first(self) -> Values:
         fresh = self._unused.pop()

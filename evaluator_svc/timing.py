@@ -159,7 +159,7 @@ class Contest:
         mine.fill(Fill.POISON)
         if not await self._block(calls, self._toggled() if long else None):
             return False
-        if values.first_use:
+        if values.first_use and values.flip is None:  # who keeps answers can mend one for a flip
             samples.fresh_ns.append(fresh.elapsed_ns)
             samples.own_fresh_ns.append(worked_ns(fresh))
         return True

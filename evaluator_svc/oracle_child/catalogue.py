@@ -126,6 +126,8 @@ def _integers(sample: Sample) -> Sample:
             triples = [t for t in zip(declared, exact, sums, strict=True) if t[0].is_floating_point()]
             if not triples:
                 raise Unsuitable("it has no floating output")
+            if any(e.shape != s.shape or d.shape != e.shape for d, e, s in triples):
+                raise Unsuitable("the shape of its output depends on values")
             if not all(bool((e == e.round()).all()) and bool((e.abs() <= s).all()) for _, e, s in triples):
                 raise Unsuitable("it is no sum of products")
             limits = [SUM_MAX[KE_DTYPES[d.dtype]] for d, _, _ in triples]

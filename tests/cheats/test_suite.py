@@ -44,7 +44,8 @@ def test_a_cheat_is_caught_by_its_layer_and_a_look_alike_passes(outcomes, entry)
     assert outcome.undecided or not outcome.problem, f"{outcome.status} by {outcome.layer}: {outcome.evidence}"
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.slow  # minutes of compiling; `make cheats` says the same
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("cheat", believed_cheats(), ids=lambda cheat: cheat.id)
 def test_a_naive_harness_believes_the_cheat_so_it_is_one(said, cheat):
     assert said[cheat.id].startswith(BELIEVED)

@@ -194,7 +194,7 @@ async def settle(values: Values) -> Case:
 
 
 def contest(
-    kernel: Kernel, *, rounds: int = 11, cases: int = 6, contract: Contract | None = None, **process: object
+    kernel: Kernel, *, rounds: int = 11, cases: int = 12, contract: Contract | None = None, **process: object
 ) -> tuple[Measured, Ledger]:
     """What measuring ``kernel`` gives. The first answer is not compared with another process'."""
     ledger, runner = Ledger(), Process(kernel, **process)  # type: ignore[arg-type]

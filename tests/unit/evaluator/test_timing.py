@@ -159,9 +159,9 @@ def test_clocks_that_cannot_all_be_true_are_a_failure_with_a_name(clocks):
 
 
 def noisy(x, y, moment):
-    """Every call takes between two thirds and three halves of the same time."""
+    """Every call takes between three quarters and four thirds of the same time."""
     softmax(x, y)
-    return WORK_NS * float(np.exp(np.random.default_rng(moment.count).uniform(-0.4, 0.4)))
+    return WORK_NS * float(np.exp(np.random.default_rng(moment.count).uniform(-0.25, 0.25)))
 
 
 def cold(x, y, moment):
