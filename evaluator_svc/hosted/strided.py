@@ -9,6 +9,9 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+LOOKED_AT_BYTES = 4 << 30
+"""Strides of results that were copied out of a device are the candidate's word, and may spell terabytes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Strided:
@@ -45,10 +48,12 @@ def overlaps_itself(tensor: Strided) -> bool:
 
 
 def overlap(one: Strided, other: Strided) -> bool:
-    """Whether the two share bytes."""
+    """Whether the two share bytes; so they do when they are interleaved over more than ``LOOKED_AT_BYTES``."""
     low, high = min(one.address, other.address), max(one.address + one.span, other.address + other.span)
     if high - low >= one.span + other.span:
         return False
+    if high - low > LOOKED_AT_BYTES:
+        return True
     marks: NDArray[np.uint8] = np.zeros(high - low, dtype=np.uint8)
     view(marks, one.address - low, one)[...] = 1
     return bool(view(marks, other.address - low, other).any())

@@ -72,6 +72,13 @@ def test_two_views_overlap_exactly_when_they_share_an_element(one, other, step):
     assert overlap(of(first), of(second)) is shared
 
 
+def test_claims_that_spell_terabytes_are_not_looked_at_byte_by_byte():
+    far = 1 << 45
+    one, other = Strided(4096, (2,), (far,), 4), Strided(4096 + 64, (2,), (far,), 4)
+    assert overlap(one, other)
+    assert not overlap(one, Strided(4096 + far + 4, (2,), (4,), 4))
+
+
 def test_memory_of_a_process_that_is_not_mapped_is_not_its_own():
     reader = Memory(os.getpid())
     own, file = np.zeros(1000), os.memfd_create("ke-inputs")
