@@ -214,10 +214,8 @@ def _signs(x: torch.Tensor) -> torch.Tensor:
 
 def terms(sample: Sample, flops: int | None) -> float:
     """Products in one sum, at most: what ones add up to, operations per output, or inputs per output."""
-    ones = sample.with_arguments(
-        [torch.ones_like(a) if a.is_floating_point() else a for a in sample.tensor_arguments()]
-    )
-    ones = ones.with_state([torch.ones_like(p) if p.is_floating_point() else p for p in sample.state()])
+    ones = sample.with_arguments([_one(a) for a in sample.tensor_arguments()])
+    ones = ones.with_state([_one(p) for p in sample.state()])
     outputs = [t for t in run(ones, DType.F64) if t.is_floating_point()]
     smallest = min(t.numel() for t in outputs)
     counted = max(float(t.abs().max().item()) for t in outputs)
