@@ -48,6 +48,8 @@ ENTRY = "ke_launch"
 INTERPRETED_SLOWER = 30
 """The limit of a call in an interpreter, in times of that of one on the chip: a softmax of two million elements takes
 four seconds there on an idle core."""
+EXPORTED = "results"
+"""Evidence that the controller has not read the results itself."""
 PRINTED_SHOWN = 200
 """Bytes of what a failed kernel printed that go into its evidence."""
 
@@ -193,7 +195,7 @@ class Evaluator:
         return replace(
             done,
             evidence=(*verdict.evidence, *made.evidence, *_missing(baselines), _entry("build_sandbox", built.sandbox)),
-            trust=lowered(done.trust, level, built.sandbox),
+            trust=_capped(lowered(done.trust, level, built.sandbox), verdict),
             sandbox=level,
             log_hash=await self._log(built.log),
         )
@@ -236,7 +238,7 @@ class Evaluator:
             level, printed = runner.sandbox, runner.printed(PRINTED_SHOWN)
             if isinstance(runner, HostedRunner) and runner.exporting:
                 said = _entry(
-                    "results", "copied by the candidate's process: its memory cannot be read from outside here"
+                    EXPORTED, "copied by the candidate's process: its memory cannot be read from outside here"
                 )
                 checked = replace(checked, verdict=replace(checked.verdict, evidence=(*checked.verdict.evidence, said)))
         verdict, case = checked.verdict, suite.shape_case
@@ -357,6 +359,12 @@ class Evaluator:
             _entry("threads", request.threads),
             _entry("cpus", ",".join(map(str, self._cpus[-request.threads :]))),
         )
+
+
+def _capped(trust: Trust, verdict: Verdict) -> Trust:
+    """L2 at most where results were copied by the candidate's process: its code ran after the clock had stopped."""
+    exported = any(entry.name == EXPORTED for entry in verdict.evidence)
+    return Trust.L2 if exported and trust in (Trust.L3, Trust.L4) else trust
 
 
 def _interpreted(verdict: Verdict, level: str) -> Evaluation:
