@@ -108,7 +108,12 @@ def claim(
         return done(Status.CHEAT, Trust.NONE, evidence)
     reasons = noisy(measured, settings, seed)
     worked = overhead_ns([t for one in measured for t in one.empty_own_ns])
-    times = recall.discount(measured, memory_traffic_ns=physics.memory_traffic_ns, overhead_ns=worked)
+    times = recall.discount(
+        measured,
+        memory_traffic_ns=physics.memory_traffic_ns,
+        overhead_ns=worked,
+        round_trip_ns=overhead if threads > 1 else None,
+    )
     speedups = tuple(_speedup(name, measured, seed, delta, times) for name in _baselines(measured))
     remembered = recall.remembers(measured, memory_traffic_ns=physics.memory_traffic_ns, overhead_ns=worked)
     if reasons and not _clear_loss(speedups):

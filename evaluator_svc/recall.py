@@ -88,20 +88,38 @@ def _fresh(measured: Sequence[Measured], memory_traffic_ns: float, overhead_ns: 
     )
 
 
-def discount(measured: Sequence[Measured], *, memory_traffic_ns: float, overhead_ns: float) -> float:
+def discount(
+    measured: Sequence[Measured], *, memory_traffic_ns: float, overhead_ns: float, round_trip_ns: float | None = None
+) -> float:
     """By how many times a call on fresh values costs more than one of a block, beyond what caches explain; at least 1.
 
     Who leaves out a part of the work that an accusation would not notice gains nothing by it: a claim is made for calls
-    on fresh values.
+    on fresh values. ``round_trip_ns``: what a command takes by the controller's clock; given for kernels with several
+    threads, of which one may keep a processor busy in a block while the other skips: then both clocks are asked.
     """
     mine = [one.samples[CANDIDATE] for one in measured]
-    first = [t for one in mine for t in one.own_fresh_ns]
+    caches = _controls(measured), memory_traffic_ns
+    times = _dearer(
+        [t for one in mine for t in one.own_fresh_ns],
+        [t for one in mine for t in one.own_block_ns],
+        overhead_ns,
+        caches,
+    )
+    if round_trip_ns is None:
+        return times
+    passed = [t for one in mine for t in one.fresh_ns], [t for one in mine for t in one.block_ns]
+    return max(times, _dearer(*passed, round_trip_ns, caches))
+
+
+def _dearer(first: Sequence[float], block: Sequence[float], overhead_ns: float, caches: tuple[float, float]) -> float:
+    """By how many times ``first`` calls cost more than those of a ``block``. ``caches``: ``_controls`` and traffic."""
     if not first:
         return 1.0
     # A GPU's clock is in the candidate's reach, and may say that nothing took any time.
-    repeated = max(1.0, statistics.median(t for one in mine for t in one.own_block_ns))
+    repeated = max(1.0, statistics.median(block))
     excess = statistics.median(first) - overhead_ns - repeated
-    excess -= _caches(_controls(measured), repeated, memory_traffic_ns)
+    control_ns, traffic_ns = caches
+    excess -= _caches(control_ns, repeated, traffic_ns)
     if excess <= DISCOUNT_SHARE * repeated + DISCOUNT_SLACK_NS:
         return 1.0
     return 1.0 + excess / repeated

@@ -40,6 +40,14 @@ def test_a_clock_that_says_that_nothing_took_time_gains_nothing_and_breaks_nothi
     remembers(measured(fresh_ns, block_ns), memory_traffic_ns=0.0, overhead_ns=0.0)
 
 
+def test_a_second_thread_that_burns_time_in_a_block_hides_nothing_from_the_clock_on_the_wall():
+    found = measured(200 * US, 200 * US)
+    mine = found[0].samples[CANDIDATE]
+    mine.fresh_ns, mine.block_ns = [220 * US] * 12, [100 * US] * 12
+    assert discount(found, memory_traffic_ns=0.0, overhead_ns=0.0) == 1.0
+    assert discount(found, memory_traffic_ns=0.0, overhead_ns=0.0, round_trip_ns=20 * US) == pytest.approx(2.0)
+
+
 def test_without_a_call_on_fresh_values_there_is_nothing_to_compare():
     alone = [Measured(samples={CANDIDATE: Samples(own_block_ns=[US] * 4)})]
     assert discount(alone, memory_traffic_ns=0.0, overhead_ns=0.0) == 1.0
