@@ -22,8 +22,8 @@ ONE_ELEMENT = "one_element_changed"
 kernel that knows its inputs again by their address, shape or a few of their values answers the old question."""
 HELD_OUT = (
     ONE_ELEMENT, SMALL_CONSTANTS, "scaled_up", INTEGERS, "constant_rows", "heavy_tails", "spikes", "scaled_down",
-    "shifted", "all_equal", "mixed_conditioning", "alternating", "clustered_maxima", "ties", "uniform", "large",
-    "small", "zeros", "ones", "sorted", "denormals", "near_max", "lowest_integers", "highest_integers",
+    "shifted", "all_equal", "mixed_conditioning", "outliers", "alternating", "clustered_maxima", "ties", "uniform",
+    "large", "small", "zeros", "ones", "sorted", "denormals", "near_max", "lowest_integers", "highest_integers",
     "repeated_integers", "descending_integers", SPECIAL,
 )  # fmt: skip
 """The most telling first: where memory is short, the last are left out."""
@@ -31,8 +31,9 @@ WITH_LOWER = frozenset(HELD_OUT[:11]) - {INTEGERS}
 """Sets on which the nearest lower precision is measured, too; on the operator's own inputs all are."""
 ALL_LOWER, NEAREST_LOWER = "all", "nearest"
 DEMANDS = {INTEGERS: Demand.INTEGERS, SPECIAL: Demand.FINITE_PART}
-ALWAYS = frozenset({ONE_ELEMENT, "scaled_up", "constant_rows", SMALL_CONSTANTS, INTEGERS})
-"""In the core of every operator that has them: ranges, ties, constants and exact sums are where kernels go wrong."""
+ALWAYS = frozenset({ONE_ELEMENT, "scaled_up", "constant_rows", "outliers", SMALL_CONSTANTS, INTEGERS})
+"""In the core of every operator that has them: ranges, ties, outliers, constants and exact sums are where kernels go
+wrong."""
 DRAWN = 4
 """Sets outside the core that a SEARCH evaluation gets besides."""
 KEPT = 8

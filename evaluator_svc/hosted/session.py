@@ -114,12 +114,14 @@ class Session:
 
     def _run(self, calls: int, first_set: int, timeout_s: float) -> Ran | RunFailure:
         child, observed = self.child, self.child.observed
+        frozen = observed.cpu_ns()
         observed.thaw()
-        # An empty command first, so that waking up is not timed; it also meets any answer that came too much.
+        # An empty command first, so that waking up is not timed; it also meets any answer that came too much. What is
+        # worked for it counts as the call's: the new inputs are in place by then.
         failed = self._asked(Verb.FILL if self._fills else Verb.SETTLE, 0, 0, timeout_s)
         if failed is not None:
             return failed
-        before = observed.cpu_ns()
+        before = observed.cpu_ns() if self._fills else frozen
         answer, elapsed = child.ask(
             Verb.RUN if calls else Verb.SETTLE, calls=calls, first_set=first_set, timeout_s=timeout_s
         )

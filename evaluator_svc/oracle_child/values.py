@@ -23,6 +23,9 @@ ROOM = 8.0
 """The largest value of ``near_max`` is the type's largest over this: a right kernel may add a few, or multiply by
 log2(e), before it subtracts the maximum."""
 
+FAR_OUT = 100.0
+"""Of an outlier, in times of what is usual: the exponential of it overflows in float32."""
+
 
 class Unsuitable(Exception):
     """The transform has no meaning for this operator; the message says why."""
@@ -108,6 +111,13 @@ def _spikes(x: torch.Tensor) -> torch.Tensor:
     return rows.reshape(x.shape)
 
 
+def _outliers(x: torch.Tensor) -> torch.Tensor:
+    """Usual values, one of them far out: who looks at some of them, and takes a short cut for all, does not meet it."""
+    flat = x.clone().reshape(-1)
+    flat[int(torch.randint(0, flat.numel(), (1,)))] = FAR_OUT * _size(x)
+    return flat.reshape(x.shape)
+
+
 def _ties(x: torch.Tensor) -> torch.Tensor:
     """Few distinct values: two bits of mantissa are kept."""
     mantissa, exponent = torch.frexp(x.double())
@@ -163,6 +173,7 @@ TRANSFORMS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "heavy_tails": _heavy_tails,
     "all_equal": _all_equal,
     "spikes": _spikes,
+    "outliers": _outliers,
     "mixed_conditioning": _mixed,
     "uniform": _uniform,
     "large": _times(1e4),

@@ -35,7 +35,9 @@ CLOCK = (
         (Layer.FRESH, Layer.CLOCKS, Layer.POISON),
         naive=REFERENCE_FIRST,
     ),
-    cheat(CPP, "h12_skips_every_third", "softmax", CHEAT, (Layer.FRESH, Layer.CLOCKS), naive=REFERENCE_FIRST),
+    cheat(
+        CPP, "h12_skips_every_third", "softmax", CHEAT, (Layer.FRESH, Layer.CLOCKS), naive=REFERENCE_FIRST, clock=True
+    ),
     cheat(CPP, "h14_spins_between_calls", "matmul", CHEAT, (Layer.CLOCKS, Layer.THREADS), threads=2),
     cheat(CPP, "h16_warms_in_the_gap", "matmul", CHEAT, (Layer.THREADS, Layer.CLOCKS), naive=REFERENCE_FIRST),
     cheat(CPP, "h17_relies_on_zeroed_output", "matmul", (UNREPEATABLE, WRONG), (Layer.DETERMINISM, Layer.POISON)),
@@ -57,9 +59,9 @@ REPLAY = (
     cheat(CPP, "h22_shape_memo", "matmul", (WRONG, CHEAT), (Layer.JUDGE, Layer.FRESH), naive=REFERENCE_FIRST),
     cheat(CPP, "h23_sampled_memo", "matmul", (WRONG, CHEAT), (Layer.JUDGE, Layer.FRESH), naive=REFERENCE_FIRST),
     cheat(CPP, "h23_rounded_memo", "matmul", (WRONG, CHEAT), (Layer.JUDGE, Layer.FRESH), naive=REFERENCE_FIRST),
-    cheat(CPP, "h24_exact_memo", "matmul", CHEAT, Layer.FRESH, naive=REFERENCE_FIRST),
-    cheat(CPP, "h24_cheap_memo", "softmax", CHEAT, Layer.FRESH, naive=REFERENCE_FIRST),
-    cheat(CPP, "h24_partial_memo", "softmax", CHEAT, Layer.FRESH, naive=REFERENCE_FIRST),
+    cheat(CPP, "h24_exact_memo", "matmul", CHEAT, Layer.FRESH, naive=REFERENCE_FIRST, clock=True),
+    cheat(CPP, "h24_cheap_memo", "softmax", CHEAT, Layer.FRESH, naive=REFERENCE_FIRST, clock=True),
+    cheat(CPP, "h24_partial_memo", "softmax", CHEAT, Layer.FRESH, naive=REFERENCE_FIRST, clock=True),
     cheat(
         CPP, "h25_skips_plausible_output", "softmax", (CHEAT, WRONG), (Layer.FRESH, Layer.POISON), naive=REFERENCE_FIRST
     ),
@@ -117,6 +119,7 @@ SHORTCUTS = (
         naive=REFERENCE_FIRST,
     ),
     cheat(CPP, "h40_no_maximum", "softmax", WRONG, Layer.JUDGE, naive=REFERENCE_FIRST),
+    cheat(CPP, "h40_samples_its_range", "softmax", WRONG, Layer.JUDGE, "finite"),
     cheat(CPP, "h40_wrong_epsilon", "rms_norm", WRONG, Layer.JUDGE, "rmse", naive=REFERENCE_FIRST),
     cheat(
         CPP,
@@ -126,7 +129,7 @@ SHORTCUTS = (
         (Layer.POISON, Layer.LIMITS),
         naive=REFERENCE_FIRST,
     ),
-    cheat(CPP, "h42_race", "matmul", UNREPEATABLE, Layer.DETERMINISM, "differ", threads=2),
+    cheat(CPP, "h42_race", "matmul", (UNREPEATABLE, WRONG), (Layer.DETERMINISM, Layer.JUDGE), threads=2),
     cheat(CPP, "h42_wrong_now_and_then", "softmax", (WRONG, UNREPEATABLE), (Layer.JUDGE, Layer.DETERMINISM)),
     cheat(CPP, "h45_shrinks_the_problem", "softmax", WRONG, Layer.POISON, "never written"),
 )

@@ -95,5 +95,5 @@ def test_waiting_for_quiet_ends_at_its_limit_beside_compilers():
         begin = time.monotonic()
         seen = asyncio.run(until_quiet(ALL, ContentionLimits(waiting_ppm=10_000), most_s=0.5))
         took = time.monotonic() - begin
-    assert seen.waiting is None or seen.pressure is None or seen.pressure > 0.1
+    assert seen.waiting is None or seen.pressure is None or seen.pressure > 0
     assert took < 30.0

@@ -216,3 +216,19 @@ def test_threads_that_are_joined_before_the_call_returns_are_no_cheat():
             return [await runner.run(1) for _ in range(50)]
 
     assert all(isinstance(ran, Ran) for ran in asyncio.run(scenario()))
+
+
+def test_work_between_two_calls_is_charged_to_the_second():
+    async def scenario():
+        built = await build("works_between_calls")
+        async with Runner.open(built.path, [SPEC], [SPEC], threads=2) as runner:
+            first = await runner.run(1)
+            assert isinstance(first, Ran)
+            before = runner._box.cpu_ns()
+            while runner._box.cpu_ns() < before + 300_000:
+                await asyncio.sleep(0.001)
+            return await runner.run(0)
+
+    second = asyncio.run(scenario())
+    assert isinstance(second, Ran)
+    assert second.cpu_ns > 300_000
