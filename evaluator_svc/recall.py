@@ -127,9 +127,11 @@ def _dearer(first: Sequence[float], block: Sequence[float], overhead_ns: float, 
 
 def _caches(control_ns: float, repeated_ns: float, memory_traffic_ns: float) -> float:
     """What a first call may cost more because its values are not in a cache: as the baselines show, or, for a kernel
-    that is faster than memory when its data is in a cache, the compulsory traffic at memory's rate.
+    that is faster than memory when its data is in a cache, the compulsory traffic at memory's rate. Never more than
+    that traffic: a baseline's first call is also dearer for what PyTorch does after a pause, which explains nothing.
     """
-    return max(FRESH_CONTROL * control_ns, memory_traffic_ns - repeated_ns, 0.0)
+    explained = max(FRESH_CONTROL * control_ns, memory_traffic_ns - repeated_ns, 0.0)
+    return min(explained, memory_traffic_ns)
 
 
 def _controls(measured: Sequence[Measured]) -> float:
