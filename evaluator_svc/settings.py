@@ -174,11 +174,11 @@ class ContentionLimits:
         ValueError: a negative limit.
     """
 
-    foreign_ppm: int = 150_000
+    foreign_ppm: int = 250_000
     """Share of the machine's core time that other programs use."""
-    waiting_ppm: int = 50_000
+    waiting_ppm: int = 150_000
     """Share of their time that kernel and baselines wait for a core."""
-    steal_ppm: int = 20_000
+    steal_ppm: int = 100_000
     """Share of core time that a hypervisor gives to others."""
     frequency_ppm: int = 30_000
     """Relative change of the measured cores' frequency (evaluation.md §3.2, 1)."""

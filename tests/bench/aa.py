@@ -179,7 +179,8 @@ def compilers(count: int) -> Iterator[None]:
     with tempfile.TemporaryDirectory(prefix="ke-aa-") as folder:
         source = Path(folder) / "busy.cpp"
         source.write_text(COMPILED)
-        loop = 'while :; do g++ -O2 -std=c++17 -c "$0" -o /dev/null; done'
+        # They end with this program, however that ends: orphans would disturb whatever is measured next.
+        loop = f'while kill -0 {os.getpid()} 2>/dev/null; do g++ -O2 -std=c++17 -c "$0" -o /dev/null; done'
         running = [
             subprocess.Popen(["sh", "-c", loop, str(source)], cwd=folder, start_new_session=True) for _ in range(count)
         ]
