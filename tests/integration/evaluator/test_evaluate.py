@@ -142,7 +142,8 @@ extern "C" int ke_launch(const KeTensor* in, int, KeTensor* out, int, void*) {
 
 def test_a_kernel_that_stops_working_when_timed_is_a_wrong_result(worker):
     found = worker.evaluate(STOPS_WORKING)
-    assert found.status is Status.WRONG_RESULT, evidence(found)
+    # What it leaves in its output is the answer to values given before.
+    assert found.status in (Status.WRONG_RESULT, Status.CHEAT), evidence(found)
     assert evidence(found)["case"] == "a timed call"
 
 
