@@ -17,7 +17,7 @@ QUICK = {
     "TIMING_ROUNDS_MAX": "11",
     "TIMING_FINAL_ROUNDS": "6",
     "TIMING_FINAL_ROUNDS_MAX": "6",
-    "TIMING_BLOCK_NS": "1000000",
+    "TIMING_BLOCK_NS": "4000000",
     "TIMING_FINAL_PROCESSES": "2",
     # These tests are about what happens, not about how fast: a busy machine must not send them round again.
     "TIMING_DRIFT_PPM": "100000000",

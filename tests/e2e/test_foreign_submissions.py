@@ -23,7 +23,7 @@ def test_a_kernel_is_judged_on_every_workload_and_each_verdict_is_a_trace(home, 
     traces = tmp_path / "traces.jsonl"
     done = kernelevolve("evaluate", PROBLEM, PROBLEM / "rmsnorm.cpp", "--trace", traces, "--json", home=home)
     found = last_object(done)
-    assert done.returncode == 0, found
+    assert done.returncode == 0, [one["evidence"] for one in found["workloads"].values()]
     assert found["definition"] == "rmsnorm_h256"
     verdicts = found["workloads"]
     assert {verdict["status"] for verdict in verdicts.values()} == {"PASSED"}
