@@ -26,13 +26,14 @@ from evaluator_svc.tensors import TensorSpec
 __all__ = ["KEPT_PAGES", "Ran", "RunFailure", "Runner", "RunnerLimits"]
 
 T = TypeVar("T")
-SETTLE_CPU_NS = 60_000
+SETTLE_CPU_NS = 100_000
 """Processor time between the answer to one command and that to an empty one: 20 to 50 µs, and on a busy machine more
 now and then, because interrupts, and what a hypervisor takes, are accounted to whom they hit. A kernel that answers for
 the runner before it is done, to stop the controller's clock, needs what it still has to do; so all above this is
 charged to the call, and makes nobody faster."""
-HIDDEN_NS, HIDDEN_SHARE = 2_000_000, 0.2
-"""Work after answers, in sum and beyond this share of all the work, that no accident explains."""
+HIDDEN_NS, HIDDEN_EACH_NS, HIDDEN_SHARE = 2_000_000, 100_000, 0.2
+"""Work after answers, in sum, for each command, and as a share of all the work, that no accident explains: more of it
+is an accusation."""
 IDLE_CPU_NS, IDLE_SHARE = 500_000, 0.01
 """Processor time between two commands, at least and as a share of the pause: others are timed then, and a kernel that
 is busy meanwhile slows them down."""
@@ -84,8 +85,8 @@ class Runner:
         self._box: RunnerBox | None = None
         self._ended = self._cpu_ended = 0
         """When the last command was over, and the processor time used until then; 0 before the first."""
-        self._hidden = self._worked = 0
-        """Processor time after answers, beyond what they need, and until them."""
+        self._hidden = self._worked = self._commands = 0
+        """Processor time after answers, beyond what they need, and until them; how many there were."""
 
     @classmethod
     def open(
@@ -254,7 +255,8 @@ class Runner:
             return box.end(ending.left_threads(alive, self._threads))
         late = max(0, ended - answered - SETTLE_CPU_NS)
         self._hidden, self._worked = self._hidden + late, self._worked + answered - before
-        if self._hidden > HIDDEN_NS + HIDDEN_SHARE * self._worked:
+        self._commands += 1
+        if self._hidden > HIDDEN_NS + HIDDEN_EACH_NS * self._commands + HIDDEN_SHARE * self._worked:
             return box.end(ending.went_on(self._hidden))
         broken = self._buffers.slack_broken()
         if broken is not None:

@@ -34,6 +34,7 @@ CLOCK = (
         (CHEAT, WRONG),
         (Layer.FRESH, Layer.CLOCKS, Layer.POISON),
         naive=REFERENCE_FIRST,
+        clock=True,
     ),
     cheat(
         CPP, "h12_skips_every_third", "softmax", CHEAT, (Layer.FRESH, Layer.CLOCKS), naive=REFERENCE_FIRST, clock=True
