@@ -50,7 +50,7 @@ def test_a_quiet_second_gives_no_reason_and_tells_every_signal():
     [
         ({"busy_s": 53.0}, "foreign 0.500"),
         ({"waited_s": {7: 0.3}}, "waiting"),
-        ({"steal_s": 1.2}, "steal 0.050"),
+        ({"steal_s": 1.6}, "steal 0.150"),
         ({"throttled": 3}, "throttled 1.000"),
         ({"frequency_hz": 2.4e9}, "frequency 0.200"),
     ],
