@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from evaluator_svc.layers import Layer, caught_by
-from shared.events import PPM, Evaluation, Status
+from shared.events import Evaluation, Status
 from tests.cheats.manifest import Cheat, Entry, LookAlike, Refused
 from tests.cheats.workplace import Workplace
 
@@ -79,13 +79,8 @@ async def _once(place: Workplace, entry: Entry) -> Outcome:
 
 
 def _disarmed(entry: Cheat, found: Evaluation) -> bool:
-    """Whether a cheat on the clock that is otherwise right gained nothing by it: its claim is that of its honest calls,
-    or is no win.
-    """
-    if not entry.needs_clock or found.status is not Status.PASSED:
-        return False
-    best = found.speedup()
-    return "claimed_for_fresh_values" in _text(found) or best is None or best.low_ppm <= PPM
+    """Whether a cheat on the clock that is otherwise right got the claim of its honest calls, and so nothing by it."""
+    return entry.needs_clock and found.status is Status.PASSED and "claimed_for_fresh_values" in _text(found)
 
 
 def _text(found: Evaluation) -> str:
