@@ -6,11 +6,13 @@ and between an answer and the reading of its results no instruction of it runs.
 
 from __future__ import annotations
 
-import itertools
 import os
 import time
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evaluator_svc.hosted import outputs as contract
 from evaluator_svc.hosted import wire
@@ -37,7 +39,7 @@ QUICK_S = 30.0
 
 class Session:
     """One candidate's process from its start. ``mutated``: how many of the outputs are new values of inputs.
-    ``copies`` keeps what was read of outputs that the candidate can write to, by set and index.
+    ``copies`` keeps what was read of outputs that the candidate can write to: by output, sets x bytes.
 
     Raises:
         Fatal: the process did not start.
@@ -50,7 +52,7 @@ class Session:
         candidate: Candidate,
         buffers: Buffers,
         limits: RunnerLimits,
-        copies: dict[tuple[int, int], memoryview],
+        copies: list[NDArray[np.uint8]],
         *,
         mutated: int,
     ) -> None:
@@ -64,13 +66,17 @@ class Session:
         self._base = self.child.report().base
         self._copies = copies
         if self.child.exporting and not copies:  # what the candidate can write to is read once, and then judged
-            for set_, (index, spec) in itertools.product(range(buffers.sets), enumerate(buffers.outputs)):
-                copies[set_, index] = memoryview(bytearray(spec.nbytes))
+            copies += [np.zeros((buffers.sets, spec.nbytes), dtype=np.uint8) for spec in buffers.outputs]
 
     def output(self, set_: int, index: int) -> memoryview:
         """What was read last."""
-        copy = self._copies.get((set_, index))
-        return self._buffers.view(set_, index, output=True) if copy is None else copy
+        if self._copies:
+            return memoryview(self._copies[index][set_])  # type: ignore[arg-type]
+        return self._buffers.view(set_, index, output=True)
+
+    def rows(self, index: int) -> NDArray[np.uint8]:
+        """The same of all sets."""
+        return self._copies[index] if self._copies else self._buffers.rows(index, output=True)
 
     def load(self, primer: Sequence[Any] | None, *, primed: bool) -> RunFailure | None:
         """Load, warm up on ``primer`` (None: zeros) if ``primed``, seal."""
@@ -118,7 +124,7 @@ class Session:
         observed.thaw()
         # An empty command first, so that waking up is not timed; it also meets any answer that came too much. What is
         # worked for it counts as the call's: the new inputs are in place by then.
-        failed = self._asked(Verb.FILL if self._fills else Verb.SETTLE, 0, 0, timeout_s)
+        failed = self._asked(Verb.FILL if self._fills else Verb.SETTLE, calls, first_set, timeout_s)
         if failed is not None:
             return failed
         before = observed.cpu_ns() if self._fills else frozen
@@ -140,10 +146,13 @@ class Session:
             return child.end(failed)
         # Ask again: a kernel that answered for itself is still running, and its true answer comes now.
         observed.thaw()
-        failed = self._asked(Verb.SETTLE, 0, 0, timeout_s)
-        if failed is not None:
-            return failed
+        settled, settle_ns = child.ask(Verb.SETTLE, timeout_s=timeout_s)
+        if isinstance(settled, RunFailure):
+            return settled
         observed.freeze()
+        failed = _thrown(child.report(), settled.kind)
+        if failed is not None:
+            return child.end(failed)
         if self._stained or crowded:
             failed = self._changed(page, sets)
         if failed is not None:
@@ -152,11 +161,18 @@ class Session:
         failed = ending.impossible_clock(clock, elapsed)
         if failed is not None:
             return child.end(failed)
-        return Ran(elapsed_ns=elapsed, runner_ns=answer.spent_ns, cpu_ns=spent, return_code=0, device_ns=clock)
+        return Ran(
+            elapsed_ns=elapsed,
+            runner_ns=answer.spent_ns,
+            cpu_ns=spent,
+            return_code=0,
+            device_ns=clock,
+            settle_ns=settle_ns,
+        )
 
     def _prime(self, limit: float) -> RunFailure | None:
         """One call, and one more if there is time: what is compiled on first use may be compiled again on the next."""
-        failed = self._asked(Verb.FILL, 0, 0, limit) if self._fills else None
+        failed = self._asked(Verb.FILL, 1, 0, limit) if self._fills else None
         for _ in range(PRIMING_CALLS):
             if failed is not None:
                 break
