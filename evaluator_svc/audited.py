@@ -5,8 +5,8 @@ output is poisoned, and the caches are emptied of both. After it, every output o
 out left the poison, and who gave an answer by the address, by the shape or by a part of the values gave another set's.
 Which set is the first is drawn for each block.
 
-What is verified is a copy made when the block had returned. Before the next inputs are written, the outputs must still be
-that copy: whoever finishes later, or tidies up, shows.
+What is verified is a copy made when the block had returned. Before the next inputs are written, the outputs must still
+be that copy: whoever finishes later, or tidies up, shows.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ WORD = 4
 
 class Timed(Launcher, Protocol):
     """What timing needs of ``runner.process.Runner`` besides."""
+
+    cools_outputs: bool
 
     @property
     def sets(self) -> int: ...

@@ -1,7 +1,7 @@
-"""The controller's side of the baseline process: eager and compiled PyTorch on sets of inputs that the controller fills.
+"""The controller's side of the baseline process: eager and compiled PyTorch on inputs that the controller writes.
 
-Its blocks are as a candidate's: every call on a set of inputs of its own, every output kept until its set is used again,
-all of it out of the caches before the block begins. Its values stay, because nobody there remembers.
+Its blocks are as a candidate's: every call on a set of inputs of its own, every output kept until its set is used
+again, all of it out of the caches before the block begins. Its values stay, because nobody there remembers.
 """
 
 from __future__ import annotations
@@ -120,10 +120,10 @@ class Baselines:
                 elapsed, _ = await self._timed(FLUSH, FLUSH_CALLS, 0, 1, timeout_s)
             self.flush_ns = elapsed / FLUSH_CALLS
 
-    async def cool(self, first: int, calls: int, span: int) -> None:
-        """Have no cache hold inputs or outputs of the sets that ``calls`` calls from ``first`` on are made on."""
+    async def cool(self, first: int, calls: int, span: int, *, outputs: bool) -> None:
+        """Have no cache hold the inputs (and ``outputs``) of the sets of ``calls`` calls from ``first`` on."""
         if not self._target.on_gpu:  # there every call has a flush before it
-            await self._child.ask("cool", timeout_s=COOL_S, first=first, calls=calls, span=span)
+            await self._child.ask("cool", timeout_s=COOL_S, first=first, calls=calls, span=span, outputs=outputs)
 
     async def run(self, which: str, calls: int, *, first: int = 0, span: int = 1, timeout_s: float) -> int:
         """Run ``calls`` calls, call i on set ``(first + i) mod span``; their time in ns by the controller's clock, less

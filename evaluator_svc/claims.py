@@ -39,6 +39,8 @@ class Claim:
     floors: Floors | None = None
     """Those that bind this operator and kernel; None without a measurement."""
     clocks_agree: bool = True
+    of_times: bool = False
+    """It accuses by times, which a busy machine can spoil, and not by what was given for an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +98,7 @@ def claim(
             median_ns=median,
             floors=floors,
             clocks_agree=disagreement is None,
+            of_times=status is Status.CHEAT,
         )
 
     if implausible(floors, fastest, settings.implausible_ppm):

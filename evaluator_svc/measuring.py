@@ -25,8 +25,9 @@ from evaluator_svc.noise_floor import NoiseFloor
 from evaluator_svc.oracle import new_seed
 from evaluator_svc.poison import Poison
 from evaluator_svc.roofline import Peaks, floors
-from evaluator_svc.sequential import Stopping
+from evaluator_svc.runner.ending import TIMES
 from evaluator_svc.runner.layout import Spacing
+from evaluator_svc.sequential import Stopping
 from evaluator_svc.settings import Settings
 from evaluator_svc.stages import Stopwatch
 from evaluator_svc.timing import Contest, Measured
@@ -87,7 +88,7 @@ class Measurer:
                 made = await self._claim(subject, afresh=False)
                 for _ in range(ACCUSATIONS_CONFIRMED):
                     # What was given for an answer is what it is; times are asked for again.
-                    if made.status is not Status.CHEAT or not made.timings:
+                    if made.status is not Status.CHEAT or not made.of_times:
                         break
                     # Accuse on the best peaks this machine shows, not on a disturbed calibration.
                     made = await self._claim(subject, afresh=True)
@@ -204,4 +205,12 @@ def physics_of(peaks: Peaks, suite: Suite) -> Physics:
 
 
 def _failed(status: Status, evidence: Sequence[Entry]) -> Claim:
-    return Claim(status=status, trust=Trust.NONE, timings=(), speedups=(), evidence=tuple(evidence), median_ns=0.0)
+    return Claim(
+        status=status,
+        trust=Trust.NONE,
+        timings=(),
+        speedups=(),
+        evidence=tuple(evidence),
+        median_ns=0.0,
+        of_times=any(entry.name in TIMES for entry in evidence),
+    )

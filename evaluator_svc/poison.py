@@ -51,7 +51,7 @@ class Poison:
         """Overwrite every one of ``rows``, each with other bytes than its neighbours."""
         count, nbytes = rows.shape
         if nbytes > SMALL:
-            return [self.apply(memoryview(row)) for row in rows]  # type: ignore[arg-type]
+            return [self.apply(memoryview(row)) for row in rows]
         stains: list[Stain] = []
         for start in range(0, count, ROWS):
             part = rows[start : start + ROWS]

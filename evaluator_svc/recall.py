@@ -1,8 +1,8 @@
 """Whether a kernel remembers instead of working (pure): what a block on new values costs, against one on old values.
 
 Who remembers by less than all of the input gives a wrong answer, and is caught by it. Who compares all of it with what
-it has had is right, and shows in this alone: blocks on whole draws that are new to the process, and blocks on draws that
-it has had, in one turn, on equal buffers with equally empty caches. What is honest costs the same in both, so no
+it has had is right, and shows in this alone: blocks on whole draws that are new to the process, and blocks on draws
+that it has had, in one turn, on equal buffers with equally empty caches. What is honest costs the same in both, so no
 allowance is made but for noise. Half a gain more is an accusation; what is less is taken off the claim.
 """
 
@@ -19,8 +19,8 @@ FEWEST = 4
 MAJORITY = 0.8
 """Of the pairs must agree."""
 ACCUSED, CLEAR = 1.5, 1.25
-"""New values cost this many times what known ones do: the median of the pairs, and the majority of them. Pairs of blocks
-scatter by a tenth on a two-core virtual machine, and an accusation takes three measurements (``measuring``)."""
+"""New values cost this many times what known ones do: the median of the pairs, and the majority of them. Pairs of
+blocks scatter by a tenth on a two-core virtual machine, and an accusation takes three measurements (``measuring``)."""
 DISCOUNTED = 1.05
 """From here on a claim is made for calls on new values: the scatter of medians of a few pairs."""
 

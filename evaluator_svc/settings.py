@@ -152,8 +152,8 @@ class TimingSettings:
     noisy_streak: int = 3
     """After this many noisy verdicts in a row the machine counts as busy, and kernels are measured once."""
     sets_max: int = 1024
-    """Most sets of input and output buffers that a process has for its timed blocks; every call of a block is on a set of
-    its own, so a block is shortened to this many calls. Large operators have fewer sets,"""
+    """Most sets of input and output buffers that a process has for its timed blocks; every call of a block is on a set
+    of its own, so a block is shortened to this many calls. Large operators have fewer sets,"""
     sets_bytes_max: int = 256 << 20
     """as many as this holds, and two at least."""
     fresh_cases: int = 32

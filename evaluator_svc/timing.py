@@ -231,7 +231,7 @@ class Contest:
         span = max(self._spans[name], calls)
         first = self._draw.randrange(span)
         self._baselines.fill(self._pool, span, again=bool(self._contract.mutates))
-        await self._baselines.cool(first, calls, span)
+        await self._baselines.cool(first, calls, span, outputs=self._runner.cools_outputs)
         elapsed = await self._baselines.run(name, calls, first=first, span=span, timeout_s=BASELINE_BLOCK_S)
         self._ledger.call(
             Call(

@@ -54,7 +54,7 @@ def refresh(inputs: Sequence[torch.Tensor]) -> None:
 
 
 def repeated(turn: Callable[[int], None], order: Sequence[int]) -> int | None:
-    """``turn`` on each of ``order``, each after a flush, all of it ended, and the device's time for all of them in ns."""
+    """``turn`` on each of ``order``, each after a flush, all of it ended, and the device's time for all, ns."""
     assert _flush is not None
     counted = min(len(order), EVENTS_MAX)
     marks = [_event() for _ in range(2 * counted)]

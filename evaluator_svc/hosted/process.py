@@ -42,6 +42,9 @@ class HostedRunner:
     After a failure the process is gone, ``failure`` holds the reason, and every further ``run`` returns it.
     """
 
+    cools_outputs = False
+    """They are the candidate's own memory."""
+
     def __init__(
         self,
         hosts: Hosts,
@@ -186,9 +189,7 @@ class HostedRunner:
         return self._opened().rows(index)
 
     def cool(self, first_set: int, calls: int) -> None:
-        """Have no cache hold a byte of the inputs of the sets that ``calls`` calls from ``first_set`` on are made on. The
-        outputs are the candidate's own, and have been read since by another process.
-        """
+        """Have no cache hold an input of the sets that ``calls`` calls from ``first_set`` on are made on."""
         self._buffers.cool(first_set, calls)
 
     def slack_intact(self) -> str | None:
@@ -202,9 +203,9 @@ class HostedRunner:
     async def run(self, calls: int, first_set: int = 0, timeout_s: float = 10.0) -> Ran | RunFailure:
         """Call the kernel ``calls`` times, call i on set ``(first_set + i) mod sets``.
 
-        It is one command; results are read at its end, of each set the last. (A kernel that returns the same buffer each
-        time has it copied: see ``candidate``.) Sets that hold other persistent weights are commands, and processes, of
-        their own. With ``calls`` 0 the elapsed time is that of the round trip alone.
+        It is one command; results are read at its end, of each set the last. (A kernel that returns the same buffer
+        each time has it copied: see ``candidate``.) Sets that hold other persistent weights are commands, and
+        processes, of their own. With ``calls`` 0 the elapsed time is that of the round trip alone.
         """
         sets = [(first_set + i) % self._buffers.sets for i in range(min(calls, self._buffers.sets))]
         apart = self._persistent and len({self._digest(set_) for set_ in sets}) > 1

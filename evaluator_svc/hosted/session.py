@@ -71,7 +71,7 @@ class Session:
     def output(self, set_: int, index: int) -> memoryview:
         """What was read last."""
         if self._copies:
-            return memoryview(self._copies[index][set_])  # type: ignore[arg-type]
+            return memoryview(self._copies[index][set_])
         return self._buffers.view(set_, index, output=True)
 
     def rows(self, index: int) -> NDArray[np.uint8]:

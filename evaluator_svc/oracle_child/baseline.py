@@ -94,10 +94,10 @@ class Baseline:
         return {}
 
     def cool(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Have no cache hold inputs and outputs of the sets that the next calls are made on."""
+        """Have no cache hold inputs, nor outputs where that is asked, of the sets of the next calls."""
         assert self._cooler is not None, "a device has its own flush"
         for set_ in _turn(request):
-            kept = self._kept[set_]
+            kept = self._kept[set_] if request["outputs"] else ()
             outputs = kept if isinstance(kept, list | tuple) else (kept,)
             for tensor in (*self._bound[set_], *outputs):
                 if isinstance(tensor, torch.Tensor):

@@ -37,6 +37,9 @@ NULL_REACH = 1 << 16
 """Addresses below are offsets from a null pointer; Linux maps nothing there (``vm.mmap_min_addr``)."""
 UNHEARD = "a system call with signals blocked, as system() and posix_spawn() make, or of another architecture"
 KILLED = 128 + signal.SIGKILL
+WORKED_AFTER, WORKED_BETWEEN, DEVICE = "worked_after_its_answer_ns", "worked_between_calls_ns", "device_ns"
+TIMES = (WORKED_AFTER, WORKED_BETWEEN, DEVICE)
+"""Evidence that is a time: it accuses when it is found again."""
 DEVICE_SHARE, DEVICE_SLACK_NS = 1.05, 300_000
 """What events of a device may come to in times of the wall clock around them, and besides: they tell half
 microseconds, and of very many calls only the first have any."""
@@ -114,19 +117,19 @@ def thrown(report: Report, kind: int) -> RunFailure:
 
 def went_on(spent_ns: int) -> RunFailure:
     """It used the processor after its answer had come."""
-    return failure(Status.CHEAT, Layer.CLOCKS, worked_after_its_answer_ns=spent_ns)
+    return failure(Status.CHEAT, Layer.CLOCKS, **{WORKED_AFTER: spent_ns})
 
 
 def impossible_clock(device_ns: int | None, elapsed_ns: int) -> RunFailure | None:
     """A device cannot have worked for longer than its calls took; None where it may have, or tells nothing."""
     if device_ns is None or device_ns <= DEVICE_SHARE * elapsed_ns + DEVICE_SLACK_NS:
         return None
-    return failure(Status.CHEAT, Layer.CLOCKS, device_ns=device_ns, controller_ns=elapsed_ns)
+    return failure(Status.CHEAT, Layer.CLOCKS, **{DEVICE: device_ns}, controller_ns=elapsed_ns)
 
 
 def busy_between(spent_ns: int, pause_ns: int) -> RunFailure:
     """It used the processor while nothing was asked of it."""
-    return failure(Status.CHEAT, Layer.THREADS, worked_between_calls_ns=spent_ns, in_ns=pause_ns)
+    return failure(Status.CHEAT, Layer.THREADS, **{WORKED_BETWEEN: spent_ns}, in_ns=pause_ns)
 
 
 def refused(report: Report, code: int) -> RunFailure:

@@ -2,11 +2,11 @@
 
 ``Spacing.GUARDED``, for checking: each buffer has whole pages of its own between stretches without access, long enough
 that a wild index into one buffer does not land in another. Its data ends at the page's end, as far as the 64-byte
-alignment of the ABI allows, so that one element too far is a fault; the at most 63 bytes left over, and the bytes before
-the data in its first page, hold canaries.
+alignment of the ABI allows, so that one element too far is a fault; the at most 63 bytes left over, and the bytes
+before the data in its first page, hold canaries.
 
-``Spacing.DENSE``, for timing: many sets lie side by side, as a program's tensors do, a line of canaries between any two
-buffers. So many guarded buffers would be timed by their page tables, and reach the kernel's limit of mappings.
+``Spacing.DENSE``, for timing: many sets lie side by side, as a program's tensors do, a line of canaries between any
+two buffers. So many guarded buffers would be timed by their page tables, and reach the kernel's limit of mappings.
 """
 
 from __future__ import annotations

@@ -68,6 +68,9 @@ class Runner:
     After a failure the process is gone, ``failure`` holds the reason, and every further ``run`` returns it.
     """
 
+    cools_outputs = True
+    """``cool`` reaches the outputs, too."""
+
     def __init__(
         self,
         library: Path,

@@ -46,8 +46,9 @@ class Twin:
                 self._runner.write_input(set_, index, data)
         self._filled = max(self._filled, span)
 
-    async def cool(self, first: int, calls: int, span: int) -> None:
+    async def cool(self, first: int, calls: int, span: int, *, outputs: bool) -> None:
         """Have no cache hold a byte of the sets that ``run`` is going to use."""
+        assert outputs, "it is a native kernel, as the other"
         for begin, count in _stretches(first, calls, span):
             self._runner.cool(begin, count)
 

@@ -114,4 +114,5 @@ LOOK_ALIKES = (
     honest(PYTHON, "packs_by_contract", "packed_linear", "H18"),
     honest(PYTHON, "transposed_view", "transpose", "H34"),
     honest(PYTHON, "scales_in_place", "scale_in_place", "H33"),
+    honest(PYTHON, "returns_its_own_buffer", "matmul", "H22"),
 )
