@@ -11,7 +11,7 @@ from shared.events import Entry, KernelRef, Move, Usage
 from shared.store import Blobs
 from synthesizer_svc.answers import Unwritten, Written
 from synthesizer_svc.gather import Seen, SeenKernel
-from synthesizer_svc.model import Completion, CompletionRequest, Model, ModelError
+from synthesizer_svc.model import Completion, CompletionRequest, Message, Model, ModelError, Role
 from synthesizer_svc.parse import Parsed, Unparsable, parse
 from synthesizer_svc.prompts import Prompt, PromptInput, Quoted, compose
 from synthesizer_svc.settings import ModelSettings
@@ -53,17 +53,18 @@ class ModelWriter:
     async def _ask(self, seen: Seen, prompt: Prompt, index: int) -> Completion | Unwritten:
         request = CompletionRequest(
             system=prompt.system,
-            user=prompt.user,
+            messages=(Message(role=Role.USER, text=prompt.user),),
             # Fits the 31-bit seeds that endpoints take.
             seed=int(ids.derive(seen.expansion.seed, seen.expansion.expansion_id, index), 16) % (1 << 31),
             output_tokens_max=self._limits.output_tokens_max,
             deadline_s=self._limits.deadline_s,
+            search_id=seen.expansion.search_id,
         )
         began = self._clock.monotonic_ns()
         try:
             completion = await asyncio.wait_for(self._model.complete(request), self._limits.deadline_s)
         except ModelError as error:
-            return Unwritten(code=error.code, detail=error.detail, usage=self._spent(Usage(), began))
+            return Unwritten(code=error.code, detail=error.detail, usage=self._spent(error.usage, began))
         except TimeoutError:
             detail = f"no answer within {self._limits.deadline_s:.0f} s"
             return Unwritten(code="deadline", detail=detail, usage=self._spent(Usage(), began))

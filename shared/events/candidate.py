@@ -29,7 +29,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What the synthesizer saw when it wrote a candidate."""
+    """What the synthesizer saw when it wrote a candidate, and how a model was asked for it."""
 
     memory: Memory
     diagnosis: Bound = Bound.UNKNOWN
@@ -39,17 +39,38 @@ class Context:
     document_ids: tuple[str, ...] = ()
     skill_ids: tuple[str, ...] = ()
     prompt_hash: str = ""
+    """Blob of the first question; empty when no model was asked."""
+    conversation_hash: str = ""
+    """Blob of the whole exchange, repair turns included, as JSON lines: who said what, and what it cost."""
+    asking: str = ""
+    """How a model was asked: ``moves``, ``whole`` or ``edits``; empty when none was."""
+    endpoint: str = ""
+    """Name of the endpoint in its configuration."""
+    model: str = ""
+    """The model as the endpoint names it in its answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What a candidate cost to write. ``cost_micro`` is -1 when the price is unknown."""
+    """What a candidate cost to write, all turns of its conversation together.
+
+    ``input_tokens`` are all tokens of the prompts, ``cached_tokens`` those of them that the endpoint read from its
+    cache; ``output_tokens`` are all that were generated, ``reasoning_tokens`` those of them that nobody sees.
+    ``cost_micro``, in millionths of the configured currency, is -1 when the price is unknown.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     cost_micro: int = 0
     latency_ns: int = 0
+    reasoning_tokens: int = 0
+    cache_write_tokens: int = 0
+    """Tokens of the prompts that the endpoint wrote to its cache, where writing has a price of its own."""
+    requests: int = 0
+    """Requests sent, failed ones included; 0 for an answer that was on record."""
+    estimated: bool = False
+    """Whether the endpoint left counts out, so that they are this project's estimate, never too low."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +99,8 @@ class CandidateRejected:
     detail: str = ""
     usage: Usage = Usage()
     at_ns: int = 0
+    context: Context = Context(memory=Memory.CLEAN)
+    """What a model was shown and how it was asked; the default where none was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

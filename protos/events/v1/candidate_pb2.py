@@ -26,25 +26,25 @@ from protos.events.v1 import evaluation_pb2 as protos_dot_events_dot_v1_dot_eval
 from protos.events.v1 import values_pb2 as protos_dot_events_dot_v1_dot_values__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n protos/events/v1/candidate.proto\x12\x10protos.events.v1\x1a!protos/events/v1/evaluation.proto\x1a\x1dprotos/events/v1/values.proto\"T\n\x04Move\x12\x0c\n\x04name\x18\x01 \x01(\t\x12+\n\nparameters\x18\x02 \x03(\x0b\x32\x17.protos.events.v1.Entry\x12\x11\n\trationale\x18\x03 \x01(\t\"\xc8\x01\n\x07\x43ontext\x12(\n\x06memory\x18\x01 \x01(\x0e\x32\x18.protos.events.v1.Memory\x12*\n\tdiagnosis\x18\x02 \x01(\x0e\x32\x17.protos.events.v1.Bound\x12\x13\n\x0bsibling_ids\x18\x03 \x03(\t\x12\x14\n\x0cnegative_ids\x18\x04 \x03(\t\x12\x14\n\x0c\x64ocument_ids\x18\x05 \x03(\t\x12\x11\n\tskill_ids\x18\x06 \x03(\t\x12\x13\n\x0bprompt_hash\x18\x07 \x01(\t\"s\n\x05Usage\x12\x14\n\x0cinput_tokens\x18\x01 \x01(\x03\x12\x15\n\routput_tokens\x18\x02 \x01(\x03\x12\x15\n\rcached_tokens\x18\x03 \x01(\x03\x12\x12\n\ncost_micro\x18\x04 \x01(\x03\x12\x12\n\nlatency_ns\x18\x05 \x01(\x03\"\xab\x02\n\x11\x43\x61ndidateProduced\x12\x11\n\tsearch_id\x18\x01 \x01(\t\x12\x14\n\x0c\x65xpansion_id\x18\x02 \x01(\t\x12\x14\n\x0c\x63\x61ndidate_id\x18\x03 \x01(\t\x12\r\n\x05index\x18\x04 \x01(\x03\x12+\n\x06kernel\x18\x05 \x01(\x0b\x32\x1b.protos.events.v1.KernelRef\x12$\n\x04move\x18\x06 \x01(\x0b\x32\x16.protos.events.v1.Move\x12*\n\x07\x63ontext\x18\x07 \x01(\x0b\x32\x19.protos.events.v1.Context\x12\x12\n\nparent_ids\x18\x08 \x03(\t\x12&\n\x05usage\x18\t \x01(\x0b\x32\x17.protos.events.v1.Usage\x12\r\n\x05\x61t_ns\x18\n \x01(\x03\"\xb6\x01\n\x11\x43\x61ndidateRejected\x12\x11\n\tsearch_id\x18\x01 \x01(\t\x12\x14\n\x0c\x65xpansion_id\x18\x02 \x01(\t\x12\x14\n\x0c\x63\x61ndidate_id\x18\x03 \x01(\t\x12\r\n\x05index\x18\x04 \x01(\x03\x12\x0c\n\x04\x63ode\x18\x05 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x06 \x01(\t\x12&\n\x05usage\x18\x07 \x01(\x0b\x32\x17.protos.events.v1.Usage\x12\r\n\x05\x61t_ns\x18\x08 \x01(\x03\"g\n\x0f\x45xpansionFailed\x12\x11\n\tsearch_id\x18\x01 \x01(\t\x12\x14\n\x0c\x65xpansion_id\x18\x02 \x01(\t\x12\x0c\n\x04\x63ode\x18\x03 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\t\x12\r\n\x05\x61t_ns\x18\x05 \x01(\x03*z\n\x06Memory\x12\x16\n\x12MEMORY_UNSPECIFIED\x10\x00\x12\x11\n\rMEMORY_PARENT\x10\x01\x12\x13\n\x0fMEMORY_SIBLINGS\x10\x02\x12\x1e\n\x1aMEMORY_PARENT_AND_SIBLINGS\x10\x03\x12\x10\n\x0cMEMORY_CLEAN\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n protos/events/v1/candidate.proto\x12\x10protos.events.v1\x1a!protos/events/v1/evaluation.proto\x1a\x1dprotos/events/v1/values.proto\"T\n\x04Move\x12\x0c\n\x04name\x18\x01 \x01(\t\x12+\n\nparameters\x18\x02 \x03(\x0b\x32\x17.protos.events.v1.Entry\x12\x11\n\trationale\x18\x03 \x01(\t\"\x94\x02\n\x07\x43ontext\x12(\n\x06memory\x18\x01 \x01(\x0e\x32\x18.protos.events.v1.Memory\x12*\n\tdiagnosis\x18\x02 \x01(\x0e\x32\x17.protos.events.v1.Bound\x12\x13\n\x0bsibling_ids\x18\x03 \x03(\t\x12\x14\n\x0cnegative_ids\x18\x04 \x03(\t\x12\x14\n\x0c\x64ocument_ids\x18\x05 \x03(\t\x12\x11\n\tskill_ids\x18\x06 \x03(\t\x12\x13\n\x0bprompt_hash\x18\x07 \x01(\t\x12\x19\n\x11\x63onversation_hash\x18\x08 \x01(\t\x12\x0e\n\x06\x61sking\x18\t \x01(\t\x12\x10\n\x08\x65ndpoint\x18\n \x01(\t\x12\r\n\x05model\x18\x0b \x01(\t\"\xce\x01\n\x05Usage\x12\x14\n\x0cinput_tokens\x18\x01 \x01(\x03\x12\x15\n\routput_tokens\x18\x02 \x01(\x03\x12\x15\n\rcached_tokens\x18\x03 \x01(\x03\x12\x12\n\ncost_micro\x18\x04 \x01(\x03\x12\x12\n\nlatency_ns\x18\x05 \x01(\x03\x12\x18\n\x10reasoning_tokens\x18\x06 \x01(\x03\x12\x1a\n\x12\x63\x61\x63he_write_tokens\x18\x07 \x01(\x03\x12\x10\n\x08requests\x18\x08 \x01(\x03\x12\x11\n\testimated\x18\t \x01(\x08\"\xab\x02\n\x11\x43\x61ndidateProduced\x12\x11\n\tsearch_id\x18\x01 \x01(\t\x12\x14\n\x0c\x65xpansion_id\x18\x02 \x01(\t\x12\x14\n\x0c\x63\x61ndidate_id\x18\x03 \x01(\t\x12\r\n\x05index\x18\x04 \x01(\x03\x12+\n\x06kernel\x18\x05 \x01(\x0b\x32\x1b.protos.events.v1.KernelRef\x12$\n\x04move\x18\x06 \x01(\x0b\x32\x16.protos.events.v1.Move\x12*\n\x07\x63ontext\x18\x07 \x01(\x0b\x32\x19.protos.events.v1.Context\x12\x12\n\nparent_ids\x18\x08 \x03(\t\x12&\n\x05usage\x18\t \x01(\x0b\x32\x17.protos.events.v1.Usage\x12\r\n\x05\x61t_ns\x18\n \x01(\x03\"\xe2\x01\n\x11\x43\x61ndidateRejected\x12\x11\n\tsearch_id\x18\x01 \x01(\t\x12\x14\n\x0c\x65xpansion_id\x18\x02 \x01(\t\x12\x14\n\x0c\x63\x61ndidate_id\x18\x03 \x01(\t\x12\r\n\x05index\x18\x04 \x01(\x03\x12\x0c\n\x04\x63ode\x18\x05 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x06 \x01(\t\x12&\n\x05usage\x18\x07 \x01(\x0b\x32\x17.protos.events.v1.Usage\x12\r\n\x05\x61t_ns\x18\x08 \x01(\x03\x12*\n\x07\x63ontext\x18\t \x01(\x0b\x32\x19.protos.events.v1.Context\"g\n\x0f\x45xpansionFailed\x12\x11\n\tsearch_id\x18\x01 \x01(\t\x12\x14\n\x0c\x65xpansion_id\x18\x02 \x01(\t\x12\x0c\n\x04\x63ode\x18\x03 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\t\x12\r\n\x05\x61t_ns\x18\x05 \x01(\x03*z\n\x06Memory\x12\x16\n\x12MEMORY_UNSPECIFIED\x10\x00\x12\x11\n\rMEMORY_PARENT\x10\x01\x12\x13\n\x0fMEMORY_SIBLINGS\x10\x02\x12\x1e\n\x1aMEMORY_PARENT_AND_SIBLINGS\x10\x03\x12\x10\n\x0cMEMORY_CLEAN\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.events.v1.candidate_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_MEMORY']._serialized_start=1118
-  _globals['_MEMORY']._serialized_end=1240
+  _globals['_MEMORY']._serialized_start=1330
+  _globals['_MEMORY']._serialized_end=1452
   _globals['_MOVE']._serialized_start=120
   _globals['_MOVE']._serialized_end=204
   _globals['_CONTEXT']._serialized_start=207
-  _globals['_CONTEXT']._serialized_end=407
-  _globals['_USAGE']._serialized_start=409
-  _globals['_USAGE']._serialized_end=524
-  _globals['_CANDIDATEPRODUCED']._serialized_start=527
-  _globals['_CANDIDATEPRODUCED']._serialized_end=826
-  _globals['_CANDIDATEREJECTED']._serialized_start=829
-  _globals['_CANDIDATEREJECTED']._serialized_end=1011
-  _globals['_EXPANSIONFAILED']._serialized_start=1013
-  _globals['_EXPANSIONFAILED']._serialized_end=1116
+  _globals['_CONTEXT']._serialized_end=483
+  _globals['_USAGE']._serialized_start=486
+  _globals['_USAGE']._serialized_end=692
+  _globals['_CANDIDATEPRODUCED']._serialized_start=695
+  _globals['_CANDIDATEPRODUCED']._serialized_end=994
+  _globals['_CANDIDATEREJECTED']._serialized_start=997
+  _globals['_CANDIDATEREJECTED']._serialized_end=1223
+  _globals['_EXPANSIONFAILED']._serialized_start=1225
+  _globals['_EXPANSIONFAILED']._serialized_end=1328
 # @@protoc_insertion_point(module_scope)

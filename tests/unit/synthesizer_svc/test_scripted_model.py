@@ -9,11 +9,13 @@ import pytest
 
 from shared import ids
 from shared.errors import UserError
-from synthesizer_svc.model import CompletionRequest, ModelError, open_model
+from synthesizer_svc.model import CompletionRequest, Message, ModelError, Role, open_model
 
 
 def ask(model, user="u"):
-    request = CompletionRequest(system="s", user=user, seed=1, output_tokens_max=10, deadline_s=1.0)
+    request = CompletionRequest(
+        system="s", messages=(Message(role=Role.USER, text=user),), seed=1, output_tokens_max=10, deadline_s=1.0
+    )
     return asyncio.run(model.complete(request))
 
 
