@@ -23,6 +23,7 @@ from shared.events import (
 from shared.knowledge import Knowledge, KnowledgeQuery, Passage
 from shared.operators import OperatorSpec, parse
 from shared.store import Blobs
+from synthesizer_svc.prompts import Asking, PromptInput, Quoted
 
 ERROR_CHARS_MAX = 300
 
@@ -69,6 +70,40 @@ class Seen:
             skill_ids=skill_ids,
             prompt_hash=prompt_hash,
         )
+
+    def prompt_input(
+        self,
+        *,
+        language: str,
+        flags: tuple[str, ...],
+        entry: str,
+        quoted_max: int,
+        asking: Asking = Asking.WHOLE,
+        choices: str = "",
+    ) -> PromptInput:
+        """What a model is shown of this. ``quoted_max`` bounds the siblings, and the failures, that are quoted."""
+        return PromptInput(
+            operator_name=self.operator.ref.name,
+            operator_source=self.operator.source,
+            chip=self.chip,
+            isa=self.isa,
+            language=language,
+            flags=flags,
+            threads=self.expansion.threads,
+            entry=entry,
+            asking=asking,
+            choices=choices,
+            parents=_quoted(self.parents),
+            # A request names its best siblings and nearest failures first.
+            siblings=_quoted(self.siblings[:quoted_max]),
+            negative=_quoted(self.negative[:quoted_max]),
+            passages=self.passages,
+            skills=self.skills,
+        )
+
+
+def _quoted(kernels: tuple[SeenKernel, ...]) -> tuple[Quoted, ...]:
+    return tuple(Quoted(candidate_id=k.candidate_id, source=k.source, evaluation=k.evaluation) for k in kernels)
 
 
 async def load_operator(blobs: Blobs, ref: OperatorRef) -> OperatorSpec:

@@ -10,10 +10,10 @@ from shared.clock import Clock
 from shared.events import Entry, KernelRef, Move, Usage
 from shared.store import Blobs
 from synthesizer_svc.answers import Unwritten, Written
-from synthesizer_svc.gather import Seen, SeenKernel
+from synthesizer_svc.gather import Seen
 from synthesizer_svc.model import Completion, CompletionRequest, Message, Model, ModelError, Role
 from synthesizer_svc.parse import Parsed, Unparsable, parse
-from synthesizer_svc.prompts import Prompt, PromptInput, Quoted, compose
+from synthesizer_svc.prompts import Prompt, compose
 from synthesizer_svc.settings import ModelSettings
 
 ENTRY = "ke_launch"
@@ -34,7 +34,8 @@ class ModelWriter:
     ) -> tuple[Written | Unwritten, ...]:
         """One answer per index. A kernel in ``taken`` or among the search's own is a duplicate, not an answer."""
         flags = kernel_flags(seen)
-        prompt = compose(_prompt_input(seen, language, flags, self._limits.quoted_kernels_max))
+        quoted_max = self._limits.quoted_kernels_max
+        prompt = compose(seen.prompt_input(language=language, flags=flags, entry=ENTRY, quoted_max=quoted_max))
         prompt_hash = await self._blobs.put(f"{prompt.system}\n\n{prompt.user}".encode())
         known = set(taken) | set(seen.expansion.known_kernel_ids)
         answers: list[Written | Unwritten] = []
@@ -122,26 +123,3 @@ def kernel_flags(seen: Seen) -> tuple[str, ...]:
     """Build flags of a model's kernel: a model chooses its code, never its compiler flags."""
     threads = ("-fopenmp",) if seen.expansion.threads > 1 else ()
     return (OPTIMISE, *seen.isa.flags, *threads)
-
-
-def _prompt_input(seen: Seen, language: str, flags: tuple[str, ...], quoted_max: int) -> PromptInput:
-    return PromptInput(
-        operator_name=seen.operator.ref.name,
-        operator_source=seen.operator.source,
-        chip=seen.chip,
-        isa=seen.isa,
-        language=language,
-        flags=flags,
-        threads=seen.expansion.threads,
-        entry=ENTRY,
-        parents=_quoted(seen.parents),
-        # A request names its best siblings and nearest failures first.
-        siblings=_quoted(seen.siblings[:quoted_max]),
-        negative=_quoted(seen.negative[:quoted_max]),
-        passages=seen.passages,
-        skills=seen.skills,
-    )
-
-
-def _quoted(kernels: tuple[SeenKernel, ...]) -> tuple[Quoted, ...]:
-    return tuple(Quoted(candidate_id=k.candidate_id, source=k.source, evaluation=k.evaluation) for k in kernels)

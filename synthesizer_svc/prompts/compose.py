@@ -8,57 +8,17 @@ share, opens ``user``; what changes per node comes last.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import jinja2
 
 from shared.abi import HEADER_NAME, header
-from shared.chips import ChipSheet, Isa
-from shared.events import PPM, Evaluation, SkillDistilled, Status
-from shared.knowledge import Passage
+from shared.events import PPM, SkillDistilled
+from synthesizer_svc.prompts.given import Prompt, PromptInput, Quoted
 
 SOURCE_CHARS_MAX = 24_000
 """Per quoted source; about 500 lines. A cut is marked."""
 PASSAGE_CHARS_MAX = 4_000
 EVIDENCE_CHARS_MAX = 600
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quoted:
-    """A kernel as the prompt shows it."""
-
-    candidate_id: str
-    source: str
-    evaluation: Evaluation | None = None
-
-    @property
-    def failed(self) -> bool:
-        return self.evaluation is not None and self.evaluation.status is not Status.PASSED
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptInput:
-    """What to compose from. The memory mode has already been applied: what is here is shown."""
-
-    operator_name: str
-    operator_source: str
-    chip: ChipSheet
-    isa: Isa | None
-    language: str
-    flags: tuple[str, ...]
-    threads: int
-    entry: str = "ke_launch"
-    parents: tuple[Quoted, ...] = ()
-    siblings: tuple[Quoted, ...] = ()
-    negative: tuple[Quoted, ...] = ()
-    passages: tuple[Passage, ...] = ()
-    skills: tuple[SkillDistilled, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prompt:
-    system: str
-    user: str
 
 
 def compose(given: PromptInput) -> Prompt:
