@@ -1,7 +1,7 @@
 """A real language model behind a real server: SmolLM2-135M on llama.cpp's own HTTP server, from two packages.
 
 ``url()`` is the server this process shares; ``fresh()`` is one of its own, with an API key or to be killed. As a
-program, it serves one by hand: ``python tests/model_server.py --port 8099``.
+program, it serves one by hand: ``python -m tests.model_server --port 8099``.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def ready(server: Server) -> str:
 
 def command(port: int, *, api_key: str = "") -> Command:
     """What serves the model on ``port``. One thread and one slot: two threads on busy cores collapse."""
-    argv = (sys.executable, str(Path(__file__).resolve()), "--port", str(port))
+    argv = (sys.executable, "-m", "tests.model_server", "--port", str(port))
     environment = {"PYTHONPATH": str(ROOT)}
     return Command(name="model", argv=argv, environment=environment | ({"API_KEY": api_key} if api_key else {}))
 
