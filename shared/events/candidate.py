@@ -74,6 +74,24 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointRecord:
+    """What one endpoint has brought in its search so far: what a choice among endpoints rests on.
+
+    A candidate *gains* when it passes and its measured interval lies above its parent's speedup, or, for a draft, above
+    1; ``gain_micro`` sums the natural logarithms of those gains, in millionths.
+    """
+
+    endpoint: str
+    asked: int = 0
+    """Candidates rejected, or with a verdict that counts."""
+    gains: int = 0
+    gain_micro: int = 0
+    tokens: int = 0
+    cost_micro: int = 0
+    """-1 when a price is unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateProduced:
     search_id: str
     expansion_id: str
@@ -105,10 +123,16 @@ class CandidateRejected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpansionFailed:
-    """The expansion as a whole failed. ``code``: unsupported_operator, endpoint, budget …"""
+    """The expansion as a whole failed. ``code``: unsupported_operator, endpoint, budget …
+
+    ``pauses``: no other expansion can succeed until somebody acts, so the search waits instead of failing.
+    """
 
     search_id: str
     expansion_id: str
     code: str
     detail: str = ""
     at_ns: int = 0
+    pauses: bool = False
+    usage: Usage = Usage()
+    """What was spent all the same."""

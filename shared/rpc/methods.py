@@ -38,6 +38,7 @@ METHODS = {
         "List": _READ,
         "Watch": _stream(Role.READ, resumable=True),
         "Cancel": _SUBMIT,
+        "Resume": _SUBMIT,
         "GetTree": _READ,
         "ExportLog": _stream(Role.READ),
         "ListPools": _READ,

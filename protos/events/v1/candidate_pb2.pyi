@@ -80,6 +80,22 @@ class Usage(_message.Message):
     estimated: bool
     def __init__(self, input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., cached_tokens: _Optional[int] = ..., cost_micro: _Optional[int] = ..., latency_ns: _Optional[int] = ..., reasoning_tokens: _Optional[int] = ..., cache_write_tokens: _Optional[int] = ..., requests: _Optional[int] = ..., estimated: bool = ...) -> None: ...
 
+class EndpointRecord(_message.Message):
+    __slots__ = ("endpoint", "asked", "gains", "gain_micro", "tokens", "cost_micro")
+    ENDPOINT_FIELD_NUMBER: _ClassVar[int]
+    ASKED_FIELD_NUMBER: _ClassVar[int]
+    GAINS_FIELD_NUMBER: _ClassVar[int]
+    GAIN_MICRO_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    COST_MICRO_FIELD_NUMBER: _ClassVar[int]
+    endpoint: str
+    asked: int
+    gains: int
+    gain_micro: int
+    tokens: int
+    cost_micro: int
+    def __init__(self, endpoint: _Optional[str] = ..., asked: _Optional[int] = ..., gains: _Optional[int] = ..., gain_micro: _Optional[int] = ..., tokens: _Optional[int] = ..., cost_micro: _Optional[int] = ...) -> None: ...
+
 class CandidateProduced(_message.Message):
     __slots__ = ("search_id", "expansion_id", "candidate_id", "index", "kernel", "move", "context", "parent_ids", "usage", "at_ns")
     SEARCH_ID_FIELD_NUMBER: _ClassVar[int]
@@ -127,15 +143,19 @@ class CandidateRejected(_message.Message):
     def __init__(self, search_id: _Optional[str] = ..., expansion_id: _Optional[str] = ..., candidate_id: _Optional[str] = ..., index: _Optional[int] = ..., code: _Optional[str] = ..., detail: _Optional[str] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., at_ns: _Optional[int] = ..., context: _Optional[_Union[Context, _Mapping]] = ...) -> None: ...
 
 class ExpansionFailed(_message.Message):
-    __slots__ = ("search_id", "expansion_id", "code", "detail", "at_ns")
+    __slots__ = ("search_id", "expansion_id", "code", "detail", "at_ns", "pauses", "usage")
     SEARCH_ID_FIELD_NUMBER: _ClassVar[int]
     EXPANSION_ID_FIELD_NUMBER: _ClassVar[int]
     CODE_FIELD_NUMBER: _ClassVar[int]
     DETAIL_FIELD_NUMBER: _ClassVar[int]
     AT_NS_FIELD_NUMBER: _ClassVar[int]
+    PAUSES_FIELD_NUMBER: _ClassVar[int]
+    USAGE_FIELD_NUMBER: _ClassVar[int]
     search_id: str
     expansion_id: str
     code: str
     detail: str
     at_ns: int
-    def __init__(self, search_id: _Optional[str] = ..., expansion_id: _Optional[str] = ..., code: _Optional[str] = ..., detail: _Optional[str] = ..., at_ns: _Optional[int] = ...) -> None: ...
+    pauses: bool
+    usage: Usage
+    def __init__(self, search_id: _Optional[str] = ..., expansion_id: _Optional[str] = ..., code: _Optional[str] = ..., detail: _Optional[str] = ..., at_ns: _Optional[int] = ..., pauses: bool = ..., usage: _Optional[_Union[Usage, _Mapping]] = ...) -> None: ...
