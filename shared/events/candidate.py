@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from shared.events.evaluation import Bound
 from shared.events.values import Entry, KernelRef
+from shared.shapes import LATER
 
 
 class Memory(StrEnum):
@@ -117,7 +118,7 @@ class CandidateRejected:
     detail: str = ""
     usage: Usage = Usage()
     at_ns: int = 0
-    context: Context = Context(memory=Memory.CLEAN)
+    context: Context = field(default=Context(memory=Memory.CLEAN), metadata=LATER)
     """What a model was shown and how it was asked; the default where none was."""
 
 
@@ -134,5 +135,5 @@ class ExpansionFailed:
     detail: str = ""
     at_ns: int = 0
     pauses: bool = False
-    usage: Usage = Usage()
+    usage: Usage = field(default=Usage(), metadata=LATER)
     """What was spent all the same."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shared.events.candidate import EndpointRecord, Memory
 from shared.events.evaluation import Evaluation
 from shared.events.values import Entry, KernelRef, ModelBudget, OperatorRef
+from shared.shapes import LATER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +21,7 @@ class Budget:
     target_speedup_ppm: int = 0
     sol_fraction_ppm: int = 0
     """Stop when the best reaches this fraction of the speed of light."""
-    model: ModelBudget = ModelBudget()
+    model: ModelBudget = field(default=ModelBudget(), metadata=LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,7 @@ class SearchResumed:
 
     search_id: str
     at_ns: int = 0
-    model: ModelBudget = ModelBudget()
+    model: ModelBudget = field(default=ModelBudget(), metadata=LATER)
     """What the search may spend from its beginning on; zeros leave a limit as it is."""
 
 
@@ -138,7 +139,7 @@ class ExpansionRequested:
     reasons: tuple[Entry, ...] = ()
     writers: tuple[WriterRecord, ...] = ()
     """What the ways of writing have brought; empty until a model has been asked."""
-    model_budget: ModelBudget = ModelBudget()
+    model_budget: ModelBudget = field(default=ModelBudget(), metadata=LATER)
     """What the whole search may spend on models."""
     endpoints: tuple[EndpointRecord, ...] = ()
     """What each endpoint has brought so far, sorted by name; those that were never asked are left out."""
