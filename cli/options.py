@@ -34,6 +34,7 @@ class Options:
 
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.argument("operator", type=click.Path(path_type=Path)),
+    click.option("--workload", default="", metavar="UUID", help="Of a definition's, when it has several."),
     click.option("--chip", default="cpu-x86_64", show_default=True, help="Target chip; see `kernelevolve chips`."),
     click.option("--policy", default="greedy", show_default=True, help=f"How to search: {', '.join(REGISTRY)}."),
     click.option(
