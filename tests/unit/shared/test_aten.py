@@ -27,9 +27,9 @@ def test_a_call_becomes_a_module_that_computes_it():
 
 
 def test_overloads_lists_and_keywords_are_passed_on():
-    output, x = called("aten::add.Tensor(f32[3], f32[3], alpha=2)")
+    output, _ = called("aten::add.Tensor(f32[3], f32[3], alpha=2)")
     assert output.shape == (3,)
-    output, x = called("aten::cat([f32[2, 3], f32[4, 3]], 0)")
+    output, _ = called("aten::cat([f32[2, 3], f32[4, 3]], 0)")
     assert output.shape == (6, 3)
     output, _ = called('aten::gelu(bf16[8], approximate="tanh")')
     assert output.dtype is torch.bfloat16
