@@ -63,7 +63,7 @@ class Expander:
         operator = await load_operator(self._blobs, expansion.operator)
         try:
             chip = chips.load(expansion.chip)
-            isa = chips.best_isa(chip, self._processor.flags)
+            machine = chips.machine_of(chip, self._processor.flags)
         except ChipError as error:
             return (self._failed(expansion, "unsupported_chip", str(error)),)
         language = next((name for name in expansion.languages if name in self._schedules), expansion.languages[0])
@@ -72,14 +72,14 @@ class Expander:
         if language in self._schedules:
             try:
                 writer = self._schedules[language]
-                prepared = await writer.prepare(operator, language, isa, expansion.threads)
+                prepared = await writer.prepare(operator, language, machine, expansion.threads)
             except Unsupported as error:
                 code, refusal = "unsupported_operator", f"{error.node}: {error.why}"
         if prepared is None and self._model is None:
             return (self._failed(expansion, code, refusal),)
         operator_class = prepared.lowered.operator_class if prepared else ""
         began = self._clock.monotonic_ns()
-        seen = await self._gatherer.gather(expansion, operator, chip, isa, operator_class)
+        seen = await self._gatherer.gather(expansion, operator, chip, machine, operator_class)
         gathered_ns = self._clock.monotonic_ns() - began
         written = await self._write(seen, language, prepared, gathered_ns)
         at_ns = self._clock.now_ns()

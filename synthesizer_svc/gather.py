@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shared.chips import ChipSheet, Isa
+from shared.chips import ChipSheet, Isa, Machine
 from shared.errors import OperatorError, Poison
 from shared.events import (
     Bound,
@@ -46,7 +46,7 @@ class Seen:
     expansion: ExpansionRequested
     operator: OperatorSpec
     chip: ChipSheet
-    isa: Isa
+    machine: Machine
     parents: tuple[SeenKernel, ...]
     siblings: tuple[SeenKernel, ...]
     negative: tuple[SeenKernel, ...]
@@ -86,7 +86,7 @@ class Seen:
             operator_name=self.operator.ref.name,
             operator_source=self.operator.source,
             chip=self.chip,
-            isa=self.isa,
+            isa=self.machine if isinstance(self.machine, Isa) else None,
             language=language,
             flags=flags,
             threads=self.expansion.threads,
@@ -130,7 +130,12 @@ class Gatherer:
         self._documents_max = documents_max
 
     async def gather(
-        self, expansion: ExpansionRequested, operator: OperatorSpec, chip: ChipSheet, isa: Isa, operator_class: str
+        self,
+        expansion: ExpansionRequested,
+        operator: OperatorSpec,
+        chip: ChipSheet,
+        machine: Machine,
+        operator_class: str,
     ) -> Seen:
         """Everything ``expansion`` may see.
 
@@ -150,7 +155,7 @@ class Gatherer:
             expansion=expansion,
             operator=operator,
             chip=chip,
-            isa=isa,
+            machine=machine,
             parents=parents,
             siblings=siblings,
             negative=await self._kernels(expansion.negative, expansion.negative_ids),

@@ -12,7 +12,7 @@ from shared.store import Blobs
 from synthesizer_svc.answers import Unwritten, Written
 from synthesizer_svc.gather import Seen
 from synthesizer_svc.model import Completion, CompletionRequest, Message, Model, ModelError, Role
-from synthesizer_svc.parse import Parsed, Unparsable, parse
+from synthesizer_svc.answer_text import Parsed, Unparsable, parse
 from synthesizer_svc.prompts import Prompt, compose
 from synthesizer_svc.settings import ModelSettings
 
@@ -122,4 +122,4 @@ class ModelWriter:
 def kernel_flags(seen: Seen) -> tuple[str, ...]:
     """Build flags of a model's kernel: a model chooses its code, never its compiler flags."""
     threads = ("-fopenmp",) if seen.expansion.threads > 1 else ()
-    return (OPTIMISE, *seen.isa.flags, *threads)
+    return (OPTIMISE, *seen.machine.flags, *threads)

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from shared import ids
-from shared.chips import Isa
+from shared.chips import Machine
 from shared.errors import Poison
 from shared.events import ExpansionRequested, KernelRef
 from shared.operators import OperatorSpec
@@ -23,8 +23,6 @@ from synthesizer_svc.schedule.lowering import Lowered, Lowering, Target
 from synthesizer_svc.schedule.proposal import Parent, Proposal, Situation
 from synthesizer_svc.schedule.propose import propose
 from synthesizer_svc.schedule.schedule import Schedule
-
-ENTRY = "ke_launch"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,15 +51,15 @@ class ScheduleWriter:
         self._operators_max = operators_max
         self._prepared: OrderedDict[tuple[str, str, str, int], asyncio.Task[Prepared]] = OrderedDict()
 
-    async def prepare(self, operator: OperatorSpec, language: str, isa: Isa, threads: int) -> Prepared:
+    async def prepare(self, operator: OperatorSpec, language: str, machine: Machine, threads: int) -> Prepared:
         """The operator lowered for a target; once per target however many expansions ask.
 
         Raises:
             Unsupported: see ``Lowering.lower``; remembered too.
         """
-        key = (operator.ref.source_hash, language, isa.name, threads)
+        key = (operator.ref.source_hash, language, machine.name, threads)
         if key not in self._prepared:
-            target = Target(language=language, isa=isa, threads=threads)
+            target = Target(language=language, machine=machine, threads=threads)
             self._prepared[key] = asyncio.create_task(self._lower(operator, target))
             while len(self._prepared) > self._operators_max:
                 self._prepared.popitem(last=False)
@@ -120,14 +118,14 @@ class ScheduleWriter:
             language=prepared.target.language,
             source_hash=await self._blobs.put(pick.rendered.source.encode()),
             flags=pick.rendered.flags,
-            entry=ENTRY,
+            entry=pick.rendered.entry,
             schedule_hash=await self._blobs.put(pick.proposal.schedule.to_json()),
         )
         return Written(kernel=kernel, move=pick.proposal.move, context=seen.context(skill_ids=pick.proposal.skill_ids))
 
 
 def _kernel_id(language: str, rendered: Emitted) -> str:
-    return ids.derive(language, ids.content_hash(rendered.source.encode()), *rendered.flags, ENTRY)
+    return ids.derive(language, ids.content_hash(rendered.source.encode()), *rendered.flags, rendered.entry)
 
 
 def _situation(seen: Seen, prepared: Prepared) -> Situation:
