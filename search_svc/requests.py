@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from search_svc import spending, writers
 from search_svc.policies.policy import Ask
 from search_svc.tree import Node, Tree
 from shared import ids
@@ -42,6 +43,9 @@ def expansion(tree: Tree, ask: Ask, expansion_id: str, count: int) -> ExpansionR
         known_kernel_ids=tuple(tree.kernels),
         threads=search.threads,
         reasons=ask.reasons,
+        writers=writers.shown(tree),
+        model_budget=search.budget.model,
+        endpoints=spending.shown(tree),
     )
 
 
