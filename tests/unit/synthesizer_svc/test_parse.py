@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synthesizer_svc.parse import ANSWER_CHARS_MAX, SOURCE_BYTES_MAX, Parsed, Unparsable, parse
+from synthesizer_svc.answer_text import ANSWER_CHARS_MAX, SOURCE_BYTES_MAX, Parsed, Unparsable, parse
 
 KERNEL = """#include "ke_abi.h"
 extern "C" int ke_launch(const KeTensor *in, int n_in, KeTensor *out, int n_out, void *stream) {
