@@ -19,6 +19,7 @@ from shared.events.candidate import (
     ExpansionFailed,
     Memory,
     Move,
+    MoveOutcome,
     Usage,
 )
 from shared.events.capacity import CapacityAnnounced, WorkerState
@@ -77,6 +78,7 @@ __all__ = [
     "Memory",
     "ModelBudget",
     "Move",
+    "MoveOutcome",
     "NodePruned",
     "OperatorRef",
     "Purpose",

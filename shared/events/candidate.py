@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from shared.events.evaluation import Bound
+from shared.events.evaluation import Bound, Status
 from shared.events.values import Entry, KernelRef
 from shared.shapes import LATER
 
@@ -26,6 +26,23 @@ class Move:
     name: str
     parameters: tuple[Entry, ...] = ()
     rationale: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveOutcome:
+    """A move and what was measured of it, as those who write the next kernel are told. Unknown ratios are 0."""
+
+    candidate_id: str
+    parent_ids: tuple[str, ...]
+    move: Move
+    status: Status
+    bound: Bound = Bound.UNKNOWN
+    ratio_ppm: int = 0
+    """Speedup over the search's baseline."""
+    gain_ppm: int = 0
+    """Time of its first parent over its own: above 1,000,000 the move paid."""
+    signature: str = ""
+    """Which error it is, equal for equal errors (``shared/error_signatures.py``); empty for one that passed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

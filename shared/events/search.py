@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from shared.events.candidate import EndpointRecord, Memory
+from shared.events.candidate import EndpointRecord, Memory, MoveOutcome
 from shared.events.evaluation import Evaluation
 from shared.events.values import Entry, KernelRef, ModelBudget, OperatorRef
 from shared.shapes import LATER
@@ -143,6 +143,9 @@ class ExpansionRequested:
     """What the whole search may spend on models."""
     endpoints: tuple[EndpointRecord, ...] = ()
     """What each endpoint has brought so far, sorted by name; those that were never asked are left out."""
+    outcomes: tuple[MoveOutcome, ...] = ()
+    """Of the nodes named here, of the parents' ancestors, and of moves near by that failed or did not pay, nearest first;
+    empty until a model has been asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -116,7 +116,7 @@ class WriterRecord(_message.Message):
     def __init__(self, writer: _Optional[str] = ..., attempts_milli: _Optional[int] = ..., gains_milli: _Optional[int] = ..., gain_micro: _Optional[int] = ..., time_ns: _Optional[int] = ..., cost_micro: _Optional[int] = ...) -> None: ...
 
 class ExpansionRequested(_message.Message):
-    __slots__ = ("search_id", "expansion_id", "operator", "chip", "languages", "seed", "count", "memory", "parent_ids", "parents", "parent_evaluations", "siblings", "sibling_ids", "negative", "negative_ids", "known_kernel_ids", "threads", "reasons", "writers", "model_budget", "endpoints")
+    __slots__ = ("search_id", "expansion_id", "operator", "chip", "languages", "seed", "count", "memory", "parent_ids", "parents", "parent_evaluations", "siblings", "sibling_ids", "negative", "negative_ids", "known_kernel_ids", "threads", "reasons", "writers", "model_budget", "endpoints", "outcomes")
     SEARCH_ID_FIELD_NUMBER: _ClassVar[int]
     EXPANSION_ID_FIELD_NUMBER: _ClassVar[int]
     OPERATOR_FIELD_NUMBER: _ClassVar[int]
@@ -138,6 +138,7 @@ class ExpansionRequested(_message.Message):
     WRITERS_FIELD_NUMBER: _ClassVar[int]
     MODEL_BUDGET_FIELD_NUMBER: _ClassVar[int]
     ENDPOINTS_FIELD_NUMBER: _ClassVar[int]
+    OUTCOMES_FIELD_NUMBER: _ClassVar[int]
     search_id: str
     expansion_id: str
     operator: _values_pb2.OperatorRef
@@ -159,7 +160,8 @@ class ExpansionRequested(_message.Message):
     writers: _containers.RepeatedCompositeFieldContainer[WriterRecord]
     model_budget: _values_pb2.ModelBudget
     endpoints: _containers.RepeatedCompositeFieldContainer[_candidate_pb2.EndpointRecord]
-    def __init__(self, search_id: _Optional[str] = ..., expansion_id: _Optional[str] = ..., operator: _Optional[_Union[_values_pb2.OperatorRef, _Mapping]] = ..., chip: _Optional[str] = ..., languages: _Optional[_Iterable[str]] = ..., seed: _Optional[int] = ..., count: _Optional[int] = ..., memory: _Optional[_Union[_candidate_pb2.Memory, str]] = ..., parent_ids: _Optional[_Iterable[str]] = ..., parents: _Optional[_Iterable[_Union[_values_pb2.KernelRef, _Mapping]]] = ..., parent_evaluations: _Optional[_Iterable[_Union[_evaluation_pb2.Evaluation, _Mapping]]] = ..., siblings: _Optional[_Iterable[_Union[_values_pb2.KernelRef, _Mapping]]] = ..., sibling_ids: _Optional[_Iterable[str]] = ..., negative: _Optional[_Iterable[_Union[_values_pb2.KernelRef, _Mapping]]] = ..., negative_ids: _Optional[_Iterable[str]] = ..., known_kernel_ids: _Optional[_Iterable[str]] = ..., threads: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[_values_pb2.Entry, _Mapping]]] = ..., writers: _Optional[_Iterable[_Union[WriterRecord, _Mapping]]] = ..., model_budget: _Optional[_Union[_values_pb2.ModelBudget, _Mapping]] = ..., endpoints: _Optional[_Iterable[_Union[_candidate_pb2.EndpointRecord, _Mapping]]] = ...) -> None: ...
+    outcomes: _containers.RepeatedCompositeFieldContainer[_candidate_pb2.MoveOutcome]
+    def __init__(self, search_id: _Optional[str] = ..., expansion_id: _Optional[str] = ..., operator: _Optional[_Union[_values_pb2.OperatorRef, _Mapping]] = ..., chip: _Optional[str] = ..., languages: _Optional[_Iterable[str]] = ..., seed: _Optional[int] = ..., count: _Optional[int] = ..., memory: _Optional[_Union[_candidate_pb2.Memory, str]] = ..., parent_ids: _Optional[_Iterable[str]] = ..., parents: _Optional[_Iterable[_Union[_values_pb2.KernelRef, _Mapping]]] = ..., parent_evaluations: _Optional[_Iterable[_Union[_evaluation_pb2.Evaluation, _Mapping]]] = ..., siblings: _Optional[_Iterable[_Union[_values_pb2.KernelRef, _Mapping]]] = ..., sibling_ids: _Optional[_Iterable[str]] = ..., negative: _Optional[_Iterable[_Union[_values_pb2.KernelRef, _Mapping]]] = ..., negative_ids: _Optional[_Iterable[str]] = ..., known_kernel_ids: _Optional[_Iterable[str]] = ..., threads: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[_values_pb2.Entry, _Mapping]]] = ..., writers: _Optional[_Iterable[_Union[WriterRecord, _Mapping]]] = ..., model_budget: _Optional[_Union[_values_pb2.ModelBudget, _Mapping]] = ..., endpoints: _Optional[_Iterable[_Union[_candidate_pb2.EndpointRecord, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_candidate_pb2.MoveOutcome, _Mapping]]] = ...) -> None: ...
 
 class NodePruned(_message.Message):
     __slots__ = ("search_id", "candidate_id", "rule", "detail")
