@@ -16,7 +16,7 @@ NAME ?= *
 SEED ?= 1
 CLUSTER := $(BIN)/python -m deploy.local
 
-.PHONY: help setup protos lint test test-all cheats chaos load endurance run replay bench aa clean up down status logs
+.PHONY: help setup protos lint test test-all cheats chaos load endurance run replay bench bench-synth aa clean up down status logs
 
 help: ## list targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -83,6 +83,9 @@ logs: $(STAMP) ## follow the local cluster's logs, or that of NAME
 
 bench: $(STAMP) ## every example operator against eager and torch.compile; writes docs/results/
 	$(BIN)/python tests/bench/operators.py --evaluations 40
+
+bench-synth: $(STAMP) ## what a model adds to the schedules: MODEL_URL's, or the packaged one's; writes docs/results/; half an hour
+	$(BIN)/python -m tests.bench.synth
 
 aa: $(STAMP) ## equal kernels against each other, and kernels slowed by 2 %: how often a claim is wrong; writes docs/results/; 12 minutes
 	$(BIN)/python -m tests.bench.aa
