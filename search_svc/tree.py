@@ -170,7 +170,7 @@ class Tree:
     """What each way of writing has brought; see ``writers``."""
     endpoints: Mapping[str, EndpointRecord] = field(default_factory=dict)
     """What each endpoint has brought; see ``spending``."""
-    spent: Usage = Usage()
+    spent: Usage = field(default_factory=Usage)
     """On models: every answer, also those that brought no candidate."""
     ignored: int = 0
     """Facts that answered nothing outstanding: late, repeated or foreign."""

@@ -31,7 +31,7 @@ def shown(tree: Tree) -> tuple[WriterRecord, ...]:
 def judged(tree: Tree, node: Node) -> Tree:
     """``tree`` after the verdict on ``node``."""
     assert node.evaluation is not None
-    time_ns, gain = _total(node.evaluation.stages), _gain_micro(tree, node)
+    time_ns, gain = _total(node.evaluation.stages), gain_micro(tree, node)
     if filled_in(node.move):
         tree = _settle(tree, writer_of(node.context), node.usage)
         return _settle(tree, SCHEDULE, Usage(), time_ns=time_ns, gain_micro=gain)
@@ -63,7 +63,7 @@ def _faded(value: int) -> int:
     return value * keep // of
 
 
-def _gain_micro(tree: Tree, node: Node) -> int:
+def gain_micro(tree: Tree, node: Node) -> int:
     """ln(speedup over what ``node`` started from), in millionths; 0 unless its whole interval is beyond that.
 
     A draft started from nothing, so it is held against the baseline and the best of the search.
