@@ -2,11 +2,12 @@
 
 At equal evaluations and at equal cost, over operators and seeds, each a search of its own through the product's
 command line. Without further settings the packaged model answers, on this machine; any other endpoint is named as the
-product names it, by ``MODEL_URL`` and what goes with it. ``--record FILE`` keeps the answers, and ``--recorded FILE``
-plays them back later without any endpoint.
+product names it, by ``MODEL_URL`` and what goes with it, or by ``MODEL_ENDPOINTS``. ``--record FILE`` keeps the answers,
+and ``--recorded FILE`` plays them back later without any endpoint.
 
     python -m tests.bench.synth
-    MODEL_URL=https://… python -m tests.bench.synth --evaluations 100 --seeds 1,2,3,4,5 --record answers.jsonl
+    MODEL_URL=https://… MODEL_NAME=… MODEL_API_KEY=… \
+        python -m tests.bench.synth --evaluations 100 --seeds 1,2,3,4,5 --record answers.jsonl
     python -m tests.bench.synth --recorded answers.jsonl --no-write
 """
 
@@ -15,103 +16,27 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import click
 
 from shared.machine import processor
-from tests import model_server
 from tests.bench import synth_tape
-from tests.bench.synth_plan import Cell, Plan, Way
-from tests.bench.synth_report import Outcome, Source, page
+from tests.bench.synth_endpoints import Answering, answering, configured, playing
+from tests.bench.synth_plan import Plan, Way
+from tests.bench.synth_report import Outcome, page
 from tests.bench.synth_search import ROOT, SearchFailedError, operator_path, run
 from tests.bench.synth_tape import Tape
 
 RESULT = ROOT / "docs" / "results" / "synth.md"
-PACKAGED = "SmolLM2-135M-Instruct (Q4_1) from its package, behind llama.cpp's server with one thread on this machine"
-PACKAGED_NOTE = (
-    "135 million parameters are too few to write a kernel, and hardly better than chance at choosing moves: with this "
-    "model the page shows that the loop works with real answers, and what bad ones cost; not what a capable model adds."
-)
-PACKAGED_SETTINGS = {
-    "MODEL_OUTPUT_TOKENS_MAX": "300",
-    "MODEL_QUOTED_KERNELS_MAX": "0",
-    "SYNTHESIZER_DOCUMENTS_MAX": "1",
-}
-"""A prompt costs this model milliseconds a token, and its context holds 8192."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
-    """Who answers. ``url`` is what is put in front of a search's ``MODEL_URL`` with ``{cell}`` for its name."""
-
-    url: str
-    told: str
-    settings: Mapping[str, str]
-    tape: Tape | None = None
-    note: str = ""
-
-    def of(self, cell: Cell) -> dict[str, str]:
-        return {**self.settings, "MODEL_URL": self.url.replace("{cell}", cell.name)}
-
-    @property
-    def source(self) -> Source:
-        if self.tape is None or self.tape.upstream:
-            return Source(live=True, endpoint=self.told, note=self.note)
-        return Source(live=False, endpoint=self.told, note=self.note, played=self.tape.played, other=self.tape.other)
-
-
-@contextmanager
-def endpoint(plan: Plan, recorded: Tape | None, record: Path | None) -> Iterator[Endpoint]:
-    """What answers the searches; a recording is written when they are done, or were interrupted."""
-    with ExitStack() as stack:
-        if recorded is not None:
-            address = stack.enter_context(synth_tape.running(recorded))
-            header = recorded.header
-            yield Endpoint(
-                url=f"{address}/{{cell}}/v1",
-                told=f"{header['endpoint']} ({header['date']})",
-                settings=header["settings"],
-                tape=recorded,
-                note=header["note"],
-            )
-            return
-        live = _live()
-        if record is None:
-            yield live
-            return
-        tape = Tape(
-            upstream=live.url.removesuffix("/v1"),
-            header={
-                "endpoint": live.told,
-                "note": live.note,
-                "settings": dict(live.settings),
-                "date": f"{datetime.now(UTC):%Y-%m-%d}",
-                "plan": plan.to_plain(),
-            },
-        )
-        stack.callback(tape.save, record)
-        address = stack.enter_context(synth_tape.running(tape))
-        yield Endpoint(url=f"{address}/{{cell}}/v1", told=live.told, settings=live.settings, tape=tape, note=live.note)
-
-
-def _live() -> Endpoint:
-    url = os.environ.get("MODEL_URL", "")
-    if url:
-        return Endpoint(url=url, told=urlsplit(url).hostname or url, settings={})
-    return Endpoint(url=model_server.url(), told=PACKAGED, settings=PACKAGED_SETTINGS, note=PACKAGED_NOTE)
-
-
-def searches(plan: Plan, endpoint: Endpoint, folder: Path) -> list[Outcome]:
+def searches(plan: Plan, answering: Answering, folder: Path) -> list[Outcome]:
     """Run every search of ``plan``, one after the other."""
     outcomes = []
     for cell in plan.cells():
-        outcomes.append(run(cell, plan, folder, endpoint.of(cell)))
+        outcomes.append(run(cell, plan, folder, answering.settings_of(cell, folder)))
         _tell(outcomes[-1])
     return outcomes
 
@@ -177,12 +102,14 @@ def main(
     if record and recorded:
         raise click.UsageError("--record needs an endpoint, --recorded replaces it: give one of them")
     plan, tape = _recorded(recorded) if recorded else (_plan(operators, seeds, ways, evaluations, seconds), None)
-    with tempfile.TemporaryDirectory(prefix="ke-synth-") as folder, endpoint(plan, tape, record) as answering:
+    date = f"{datetime.now(UTC):%Y-%m-%d}"
+    answers = playing(tape) if tape else answering(plan, configured(os.environ), record=record, date=date)
+    with tempfile.TemporaryDirectory(prefix="ke-synth-") as folder, answers as who:
         try:
-            outcomes = searches(plan, answering, Path(folder))
+            outcomes = searches(plan, who, Path(folder))
         except SearchFailedError as error:
             raise click.ClickException(str(error)) from error
-        source = answering.source
+        source = who.source
     cpu = processor()
     text = page(
         outcomes,
@@ -190,7 +117,7 @@ def main(
         source,
         command=" ".join(["python -m tests.bench.synth", *sys.argv[1:]]),
         machine=f"{cpu.model}, {cpu.cores} logical processors",
-        date=f"{datetime.now(UTC):%Y-%m-%d}",
+        date=date,
     )
     click.echo(text)
     if write:

@@ -27,7 +27,7 @@ class Way(StrEnum):
 
 
 _SETTINGS: Mapping[Way, Mapping[str, str]] = {
-    Way.SCHEDULES: {"MODEL_URL": ""},
+    Way.SCHEDULES: {},
     Way.MOVES: {"MODEL_ASKING": "moves", "MODEL_SHARE_PERCENT": "100"},
     Way.WHOLE: {"MODEL_ASKING": "whole", "MODEL_SHARE_PERCENT": "100"},
     Way.HYBRID: {},

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from cli import history
-from knowledge_svc.settings import WITH_THE_RUN
 from search_svc import projection
 from search_svc.tree import Node
 from shared import wire
@@ -29,6 +28,7 @@ from shared.events import (
     Usage,
 )
 from shared.writers import filled_in, writer_of
+from tests.bench.synth_endpoints import OF_ONE_ENDPOINT
 from tests.bench.synth_plan import Cell, Equal, Plan
 from tests.bench.synth_report import Outcome
 
@@ -72,7 +72,7 @@ def run(cell: Cell, plan: Plan, folder: Path, model: Mapping[str, str]) -> Outco
     done = subprocess.run(
         [sys.executable, "-m", "cli.main", *map(str, arguments)],
         cwd=ROOT,
-        env=_environment(folder) | (dict(model) if cell.way.asks else {}) | cell.way.settings,
+        env=_environment(folder / f"{cell.name}.home") | (dict(model) if cell.way.asks else {}) | cell.way.settings,
         check=False,
         capture_output=True,
         text=True,
@@ -82,10 +82,11 @@ def run(cell: Cell, plan: Plan, folder: Path, model: Mapping[str, str]) -> Outco
     return asyncio.run(read(cell, out, json.loads(done.stdout.splitlines()[-1])))
 
 
-def _environment(folder: Path) -> dict[str, str]:
-    """Skills start empty in every search and are shared by none: each must find everything itself."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SKILLS_")}
-    return environment | {"SKILLS_URL": WITH_THE_RUN, "XDG_DATA_HOME": str(folder / "home"), "COLUMNS": "120"}
+def _environment(home: Path) -> dict[str, str]:
+    """Without what names a model, and without skills of other searches: each must find everything itself."""
+    left_out = ("SKILLS_URL", *OF_ONE_ENDPOINT, "MODEL_ENDPOINTS")
+    environment = {name: value for name, value in os.environ.items() if name not in left_out}
+    return environment | {"XDG_DATA_HOME": str(home), "COLUMNS": "120"}
 
 
 async def read(cell: Cell, out: Path, result: Mapping[str, Any]) -> Outcome:

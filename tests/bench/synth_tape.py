@@ -30,7 +30,7 @@ UPSTREAM_S = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One recorded answer to ``method path`` in the search named ``cell``."""
+    """One recorded answer to ``method path`` in the search named ``cell``; a path begins with the endpoint's name."""
 
     cell: str
     method: str
@@ -45,9 +45,9 @@ class Answer:
 
 @dataclass(slots=True, kw_only=True)
 class Tape:
-    """Answers, and how they were used. ``upstream`` is where questions go when recording, empty when playing."""
+    """Answers, and how they were used. ``upstream``: URLs by endpoint when recording; empty when playing."""
 
-    upstream: str = ""
+    upstream: Mapping[str, str] = field(default_factory=dict)
     header: Mapping[str, Any] = field(default_factory=dict)
     answers: list[Answer] = field(default_factory=list)
     played: int = 0
@@ -102,7 +102,7 @@ def load(path: Path) -> Tape:
 
 @contextmanager
 def running(tape: Tape) -> Iterator[str]:
-    """The address that ``tape`` is served at; the URL of a search's endpoint is ``ADDRESS/CELL/…``."""
+    """The address that ``tape`` is served at; a search's endpoint is at ``ADDRESS/CELL/ENDPOINT``."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(tape))
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -147,7 +147,8 @@ def _handler(tape: Tape) -> type[BaseHTTPRequestHandler]:
         def _forward(self, cell: str, path: str, asked: str, body: bytes) -> None:
             began = time.monotonic()
             headers = {name: value for name, value in self.headers.items() if name.lower() not in DROPPED}
-            url = f"{tape.upstream}/{path}"
+            endpoint, rest = path.split("/", 1)
+            url = f"{tape.upstream[endpoint]}/{rest}"
             with httpx.stream(
                 self.command, url, headers=headers | {"accept-encoding": "identity"}, content=body, timeout=UPSTREAM_S
             ) as came:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import math
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 
 import httpx
 import pytest
 
+from synthesizer_svc.model import configuration
 from tests.bench import synth_tape
+from tests.bench.synth_endpoints import answering, configured, playing
 from tests.bench.synth_plan import Cell, Equal, Plan, Way
 from tests.bench.synth_report import Outcome, Source, page, paired, ratio, row
 from tests.bench.synth_tape import Tape
@@ -166,11 +170,11 @@ def upstream():
 
 def ask(address, cell):
     headers = {"authorization": "Bearer planted-secret"}
-    return httpx.post(f"{address}/{cell}/v1/chat", json={"q": 1}, headers=headers, timeout=30)
+    return httpx.post(f"{address}/{cell}/large/chat", json={"q": 1}, headers=headers, timeout=30)
 
 
 def test_what_was_recorded_is_played_without_the_endpoint_and_holds_no_key(upstream, tmp_path):
-    recording = Tape(upstream=upstream, header={"endpoint": "up"})
+    recording = Tape(upstream={"large": f"{upstream}/v1"}, header={"endpoint": "up"})
     with synth_tape.running(recording) as address, ThreadPoolExecutor(4) as pool:
         live = list(pool.map(lambda _: ask(address, "cell").text, range(4)))
     recording.save(tmp_path / "r.jsonl")
@@ -185,3 +189,85 @@ def test_what_was_recorded_is_played_without_the_endpoint_and_holds_no_key(upstr
     assert missing.status_code == 400
     assert "planted-secret" not in (tmp_path / "r.jsonl").read_text()
     assert (again.played, again.other) == (1, 0)
+
+
+# --- endpoints --------------------------------------------------------------------------------------------------------
+
+CELL = Cell(equal=Equal.COST, operator="softmax", seed=1, way=Way.MOVES)
+FILE = """
+[endpoints.large]
+url = "https://api.anthropic.com/v1"
+model = "large \\"2\\""
+key_env = "VENDOR_KEY"
+prices = { input = 3_000_000, output = 15_000_000, currency = "EUR" }
+sampling = {}
+
+[endpoints.local]
+url = "http://127.0.0.1:8080/v1"
+model = "qwen"
+server = "llama.cpp"
+allow_plaintext = true
+silence_s = 60.5
+"""
+
+
+def read(path):
+    return {one.name: one for one in configuration.read(path, {"VENDOR_KEY": "planted-secret"})}
+
+
+@pytest.fixture
+def named(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(FILE)
+    return configured({"MODEL_ENDPOINTS": str(path)})
+
+
+def test_endpoints_are_asked_as_configured(named, tmp_path):
+    with answering(PLAN, named) as who:
+        settings = who.settings_of(CELL, tmp_path)
+
+    assert read(Path(settings["MODEL_ENDPOINTS"])) == read(tmp_path / "mine.toml")
+    assert who.source == Source(live=True, endpoint='large "2" at api.anthropic.com, qwen at 127.0.0.1')
+
+
+def test_recorded_endpoints_differ_in_their_address_alone(named, tmp_path):
+    with answering(PLAN, named, record=tmp_path / "r.jsonl", date="2026-12-02") as who:
+        found = read(Path(who.settings_of(CELL, tmp_path)["MODEL_ENDPOINTS"]))
+        address = who.address
+
+    assert found["large"].url == f"{address}/{CELL.name}/large"
+    assert {n: replace(one, url="") for n, one in found.items()} == {
+        n: replace(one, url="") for n, one in read(tmp_path / "mine.toml").items()
+    }
+
+
+def test_a_recording_brings_its_plan_and_endpoints_and_needs_no_key(named, tmp_path):
+    with answering(PLAN, named, record=tmp_path / "r.jsonl", date="2026-12-02"):
+        pass
+    tape = synth_tape.load(tmp_path / "r.jsonl")
+    with playing(tape) as who:
+        path = Path(who.settings_of(CELL, tmp_path)["MODEL_ENDPOINTS"])
+        found = configuration.read(path, {})
+
+    assert Plan.from_plain(tape.header["plan"]) == PLAN
+    assert [one.key for one in found] == [None, None]
+    assert who.source.endpoint == 'large "2" at api.anthropic.com, qwen at 127.0.0.1 (2026-12-02)'
+    assert not who.source.live
+
+
+def test_one_endpoint_may_be_named_by_variables(tmp_path):
+    variables = {"MODEL_URL": "https://host/v1", "MODEL_NAME": "m", "MODEL_API_KEY": "planted-secret"}
+    with answering(PLAN, configured(variables)) as who:
+        path = Path(who.settings_of(CELL, tmp_path)["MODEL_ENDPOINTS"])
+
+    (found,) = configuration.read(path, variables)
+    assert (found.url, found.model) == ("https://host/v1", "m")
+    assert found.key is not None
+    assert "planted-secret" not in path.read_text()
+
+
+def test_without_an_endpoint_the_packaged_model_answers_and_the_page_says_what_that_means():
+    found = configured({}, packaged_url=lambda: "http://127.0.0.1:1/v1")
+
+    assert "SmolLM2-135M" in found.told
+    assert "not what a capable model adds" in found.note
