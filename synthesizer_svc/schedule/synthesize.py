@@ -33,6 +33,16 @@ class Prepared:
     target: Target
     kernel_ids: dict[Schedule, str] = field(default_factory=dict)
 
+    def render(self, schedule: Schedule) -> tuple[str, Emitted]:
+        """The kernel under ``schedule``, and its id."""
+        rendered = self.lowered.render(schedule)
+        kernel_id = self.kernel_ids[schedule] = _kernel_id(self.target.language, rendered)
+        return kernel_id, rendered
+
+    def kernel_id(self, schedule: Schedule) -> str:
+        """The id of the kernel under ``schedule``; rendered once."""
+        return self.kernel_ids.get(schedule) or self.render(schedule)[0]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Picked:
@@ -74,7 +84,7 @@ class ScheduleWriter:
 
         ``taken`` are kernel ids that other writers of this expansion have used.
         """
-        situation = _situation(seen, prepared)
+        situation = situation_of(seen, prepared)
         known = taken | frozenset(seen.expansion.known_kernel_ids)
         # Usually a few milliseconds, but a nearly exhausted neighbourhood renders hundreds of schedules.
         picked, why = await asyncio.to_thread(self._pick, situation, prepared, count, known)
@@ -101,9 +111,7 @@ class ScheduleWriter:
             if renders == self._renders_max:
                 return picked, f"{renders} schedules rendered without finding enough new kernels"
             renders += 1
-            rendered = prepared.lowered.render(proposal.schedule)
-            kernel_id = _kernel_id(prepared.target.language, rendered)
-            prepared.kernel_ids[proposal.schedule] = kernel_id
+            kernel_id, rendered = prepared.render(proposal.schedule)
             if kernel_id not in used:
                 used.add(kernel_id)
                 picked.append(_Picked(proposal=proposal, rendered=rendered, kernel_id=kernel_id))
@@ -128,7 +136,8 @@ def _kernel_id(language: str, rendered: Emitted) -> str:
     return ids.derive(language, ids.content_hash(rendered.source.encode()), *rendered.flags, rendered.entry)
 
 
-def _situation(seen: Seen, prepared: Prepared) -> Situation:
+def situation_of(seen: Seen, prepared: Prepared) -> Situation:
+    """What schedules are proposed from."""
     expansion: ExpansionRequested = seen.expansion
     siblings = tuple(s for k in seen.siblings if (s := _schedule(k)) is not None)
     parents = tuple(p for k in seen.parents if (p := _parent(k)) is not None)
