@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -36,9 +37,21 @@ def main() -> int:
             log.warning("KNOWLEDGE_URL is not set: kernels are written without documents and skills")
             return (service.build(ports, chosen, NoKnowledge()),)
         log.info("documents and skills come from %s", chosen.knowledge_url)
-        return (replace(service.build(ports, chosen, remote), close=remote.close),)
+        return (closing(service.build(ports, chosen, remote), remote),)
 
     return process.main(build)
+
+
+def closing(built: Service, remote: RemoteKnowledge) -> Service:
+    """``built``, which closes ``remote`` beside what it closes already."""
+
+    async def close() -> None:
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(remote.close)
+            if built.close is not None:
+                stack.push_async_callback(built.close)
+
+    return replace(built, close=close)
 
 
 def _remote(url: str) -> RemoteKnowledge:

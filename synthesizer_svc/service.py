@@ -23,7 +23,8 @@ from shared.store import Documents
 from synthesizer_svc import exported
 from synthesizer_svc.expand import Expander, Fact
 from synthesizer_svc.generate import Generator
-from synthesizer_svc.model import Model, open_model
+from synthesizer_svc.model import Model
+from synthesizer_svc.model.opening import Opened, open_model
 from synthesizer_svc.schedule.captured import CapturedLowering
 from synthesizer_svc.schedule.emit import EMITTERS
 from synthesizer_svc.schedule.lowering import Lowering
@@ -98,8 +99,9 @@ def build(
     """The service over open ports. ``lowerings`` and ``model`` stand in for the real ones.
 
     Raises:
-        UserError: ``MODEL_URL`` names no usable model.
+        UserError: ``MODEL_URL`` or ``MODEL_ENDPOINTS`` names no usable model.
     """
+    opened = Opened(model) if model else _open_model(ports, settings)
     if lowerings is None:
         captured = CapturedLowering(capture_s=settings.limits.capture_s, operators_max=settings.limits.operators_max)
         lowerings = dict.fromkeys(EMITTERS, captured)
@@ -107,7 +109,7 @@ def build(
         blobs=ports.store.blobs,
         knowledge=knowledge,
         lowerings=lowerings,
-        model=model or open_model(settings.model.url),
+        model=opened.model,
         processor=processor(),
         clock=ports.clock,
         settings=settings,
@@ -126,6 +128,18 @@ def build(
             ),
         ),
         servicers=(Servicer(name=SERVICER, add=lambda server: _serve(generator, server)),),
+        close=opened.close,
+    )
+
+
+def _open_model(ports: Ports, settings: Settings) -> Opened:
+    return open_model(
+        settings.model.url,
+        settings.endpoints,
+        cache=ports.cache,
+        clock=ports.clock,
+        retry=settings.retry,
+        breaker=settings.breaker,
     )
 
 

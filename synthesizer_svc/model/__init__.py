@@ -1,4 +1,4 @@
-"""The model port: a conversation in, text out, with what it cost. ``open_model`` chooses the adapters.
+"""The model port: a conversation in, text out, with what it cost (pure). ``opening`` chooses the adapters.
 
 Who implements it wraps the next one, from the outside in: what was answered before is answered from the record
 (``recorded``), an endpoint is chosen (``routed``), money is reserved (``budgeted``), and the endpoint is asked, again
@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from pathlib import Path
 from typing import Protocol
 
 from shared import ids
-from shared.errors import KernelEvolveError, UserError
+from shared.errors import KernelEvolveError
 from shared.events import Usage
 
 
@@ -100,13 +99,20 @@ class ModelErrorCode(StrEnum):
 
 class ModelError(KernelEvolveError):
     """No answer. ``usage`` is what it cost all the same; ``pauses``: no further call can succeed until somebody acts
-    or ``retry_after_s`` have passed, so the search should wait instead of burning its evaluations.
+    or ``retry_after_s`` (0: unknown) have passed, so the search should wait instead of burning its evaluations.
     """
 
     def __init__(
-        self, code: ModelErrorCode | str, detail: str, *, usage: Usage | None = None, pauses: bool = False
+        self,
+        code: ModelErrorCode | str,
+        detail: str,
+        *,
+        usage: Usage | None = None,
+        pauses: bool = False,
+        retry_after_s: float = 0.0,
     ) -> None:
         self.code, self.detail, self.usage, self.pauses = str(code), detail, usage or Usage(), pauses
+        self.retry_after_s = retry_after_s
         super().__init__(f"{self.code}: {detail}")
 
 
@@ -123,25 +129,3 @@ class Model(Protocol):
             ModelError: no answer within the deadline and limits; retrying inside the call is the adapter's affair.
         """
         ...
-
-
-def open_model(url: str) -> Model | None:
-    """The model that ``url`` names, or None for "no model".
-
-    Raises:
-        UserError: an unknown scheme, one whose adapter is not in this version, or an unreadable script.
-    """
-    scheme, _, rest = url.partition(":")
-    if url in ("", "none", "none:"):
-        return None
-    if scheme == "scripted":
-        from synthesizer_svc.model.scripted import load
-
-        return load(Path(rest))
-    if scheme in ("http", "https"):
-        raise UserError(
-            "HTTP model endpoints are not part of this version",
-            where=f"MODEL_URL={scheme}:…",
-            hint="leave MODEL_URL unset to search without a model, or use scripted:PATH",
-        )
-    raise UserError(f"unknown model scheme `{scheme}`", where="MODEL_URL", hint="known: none:, scripted:PATH")
