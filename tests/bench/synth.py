@@ -2,8 +2,8 @@
 
 At equal evaluations and at equal cost, over operators and seeds, each a search of its own through the product's
 command line. Without further settings the packaged model answers, on this machine; any other endpoint is named as the
-product names it, by ``MODEL_URL`` and what goes with it, or by ``MODEL_ENDPOINTS``. ``--record FILE`` keeps the answers,
-and ``--recorded FILE`` plays them back later without any endpoint.
+product names it, by ``MODEL_URL`` and what goes with it or by ``MODEL_ENDPOINTS``. ``--record FILE`` keeps answers, and
+``--recorded FILE`` plays them back later without any endpoint.
 
     python -m tests.bench.synth
     MODEL_URL=https://… MODEL_NAME=… MODEL_API_KEY=… \
