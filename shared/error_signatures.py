@@ -21,5 +21,6 @@ def signature(evaluation: Evaluation) -> str:
     """Status and message; empty for one that passed. Equal signatures are equal errors."""
     if evaluation.status is Status.PASSED:
         return ""
-    why = _NUMBER.sub("N", _ADDRESS.sub("N", _PLACE.sub("", evaluation.why)))
+    first_line = evaluation.why.strip().partition("\n")[0]  # the rest quotes the source
+    why = _NUMBER.sub("N", _ADDRESS.sub("N", _PLACE.sub("", first_line)))
     return f"{evaluation.status.value} {' '.join(why.split())}".strip()[:CHARS_MAX]

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shared.chips import ChipSheet, Isa, Machine
+from shared.chips import ChipSheet, Machine
 from shared.errors import OperatorError, Poison
 from shared.events import (
+    NOT_THE_KERNELS_FAULT,
+    PPM,
     Bound,
     Context,
+    Entry,
     Evaluation,
     ExpansionRequested,
     KernelRef,
     Memory,
+    MoveOutcome,
     OperatorRef,
     SkillDistilled,
     Status,
@@ -86,24 +90,59 @@ class Seen:
             operator_name=self.operator.ref.name,
             operator_source=self.operator.source,
             chip=self.chip,
-            isa=self.machine if isinstance(self.machine, Isa) else None,
+            machine=self.machine,
             language=language,
             flags=flags,
             threads=self.expansion.threads,
             entry=entry,
             asking=asking,
             choices=choices,
-            parents=_quoted(self.parents),
+            parents=self._quoted(self.parents),
             # A request names its best siblings and nearest failures first.
-            siblings=_quoted(self.siblings[:quoted_max]),
-            negative=_quoted(self.negative[:quoted_max]),
+            siblings=self._quoted(self.siblings[:quoted_max]),
+            negative=self._quoted(self.negative[:quoted_max]),
+            history=self.history,
+            setbacks=self.setbacks,
             passages=self.passages,
             skills=self.skills,
         )
 
+    @property
+    def history(self) -> tuple[MoveOutcome, ...]:
+        """The first parent shown and its ancestors, nearest first, as far as the request tells of them."""
+        if not self.parents:
+            return ()
+        told = {outcome.candidate_id: outcome for outcome in self.expansion.outcomes}
+        line: dict[str, MoveOutcome] = {}
+        name = self.parents[0].candidate_id
+        while name in told and name not in line:  # a foreign request may run in circles
+            line[name] = told[name]
+            name = next(iter(told[name].parent_ids), "")
+        return tuple(line.values())
 
-def _quoted(kernels: tuple[SeenKernel, ...]) -> tuple[Quoted, ...]:
-    return tuple(Quoted(candidate_id=k.candidate_id, source=k.source, evaluation=k.evaluation) for k in kernels)
+    @property
+    def setbacks(self) -> tuple[MoveOutcome, ...]:
+        """Moves that failed or did not pay, other than those that led to a parent."""
+        hidden = {*self.expansion.parent_ids, *(outcome.candidate_id for outcome in self.history)}
+        return tuple(
+            outcome
+            for outcome in self.expansion.outcomes
+            if outcome.candidate_id not in hidden
+            and outcome.status not in NOT_THE_KERNELS_FAULT
+            and (outcome.status is not Status.PASSED or 0 < outcome.gain_ppm <= PPM)
+        )
+
+    def _quoted(self, kernels: tuple[SeenKernel, ...]) -> tuple[Quoted, ...]:
+        told = {outcome.candidate_id: outcome for outcome in self.expansion.outcomes}
+        return tuple(
+            Quoted(
+                candidate_id=kernel.candidate_id,
+                source=kernel.source,
+                evaluation=kernel.evaluation,
+                outcome=told.get(kernel.candidate_id),
+            )
+            for kernel in kernels
+        )
 
 
 async def load_operator(blobs: Blobs, ref: OperatorRef) -> OperatorSpec:
@@ -192,16 +231,24 @@ def _query(
     evaluation = parents[0].evaluation if parents else None
     environment = {entry.name: entry.value for entry in evaluation.environment} if evaluation else {}
     vendor = environment.get("processor", "").partition(" ")[0]  # for documents, where a chip sheet has several
+    # What limits the kernel comes first: summary, then what its hot loops call, which no operator's name tells.
+    said = [evaluation.diagnosis.summary, *_hints(evaluation.diagnosis.evidence)] if evaluation else []
     return KnowledgeQuery(
         chip=expansion.chip,
         language=expansion.languages[0] if expansion.languages else "",
         operator_class=operator_class,
         bound=evaluation.diagnosis.bound if evaluation else Bound.UNKNOWN,
         error=_error(evaluation) if evaluation else "",
-        words=" ".join(
-            [operator.ref.name.replace("_", " "), *([evaluation.diagnosis.summary] if evaluation else []), vendor]
-        ).strip(),
+        words=" ".join([*said, operator.ref.name.replace("_", " "), vendor]).strip(),
     )
+
+
+def _hints(evidence: tuple[Entry, ...]) -> list[str]:
+    """Words in the diagnosis' evidence that documents are written under."""
+    found = [entry.value for entry in evidence if entry.name == "calls" and entry.value != "none"]
+    if any(entry.name == "spills" and entry.value != "0" for entry in evidence):
+        found.append("register spills")
+    return found
 
 
 def _error(evaluation: Evaluation) -> str:

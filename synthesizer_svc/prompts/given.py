@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from shared.chips import ChipSheet, Isa
-from shared.events import Evaluation, SkillDistilled, Status
+from shared.chips import ChipSheet, Gpu, Isa, Machine
+from shared.events import Evaluation, MoveOutcome, SkillDistilled, Status
 from shared.knowledge import Passage
 
 
@@ -37,6 +37,8 @@ class Quoted:
     candidate_id: str
     source: str
     evaluation: Evaluation | None = None
+    outcome: MoveOutcome | None = None
+    """What is known of how it came to be; None for nothing."""
 
     @property
     def failed(self) -> bool:
@@ -53,7 +55,7 @@ class PromptInput:
     operator_name: str
     operator_source: str
     chip: ChipSheet
-    isa: Isa | None
+    machine: Machine | None
     language: str
     flags: tuple[str, ...]
     threads: int
@@ -63,8 +65,22 @@ class PromptInput:
     parents: tuple[Quoted, ...] = ()
     siblings: tuple[Quoted, ...] = ()
     negative: tuple[Quoted, ...] = ()
+    history: tuple[MoveOutcome, ...] = ()
+    """The first parent and its ancestors, nearest first."""
+    setbacks: tuple[MoveOutcome, ...] = ()
+    """Moves near by that failed or did not pay, nearest first."""
     passages: tuple[Passage, ...] = ()
+    """Most relevant first, as ``skills``."""
     skills: tuple[SkillDistilled, ...] = ()
+
+    @property
+    def isa(self) -> Isa | None:
+        """The instruction set it is written for, on a processor."""
+        return self.machine if isinstance(self.machine, Isa) else None
+
+    @property
+    def gpu(self) -> Gpu | None:
+        return self.machine if isinstance(self.machine, Gpu) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,3 +99,10 @@ class Prompt:
     system: str
     user: str
     parts: tuple[PartUsed, ...] = ()
+    exact: bool = False
+    """Whether tokens were counted by the endpoint's tokenizer; else they are bounds from above."""
+
+    @property
+    def tokens(self) -> int:
+        """Of both messages."""
+        return sum(part.tokens for part in self.parts)

@@ -16,7 +16,7 @@ SAME = [
     ("k.cpp:7:3: error: 'a' was not declared", "/tmp/box-1/kernel.cpp:19: error: 'a' was not declared"),
     ("error 1.2e-3 at index 1008 of 1023", "error -4.7E+01 at index 3 of 64"),
     ("SIGSEGV at 0x7fffdeadbeef", "SIGSEGV at 0x10"),
-    ("expected\n  ';'", "expected ';'"),
+    ("expected  ';'\n   7 | f()\n", "expected ';'"),
 ]
 DIFFERENT = [
     ("error: 'a' was not declared", "error: 'b' was not declared"),
