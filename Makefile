@@ -87,7 +87,7 @@ bench: $(STAMP) ## every example operator against eager and torch.compile; write
 bench-synth: $(STAMP) ## what a model adds to the schedules: MODEL_URL's, or the packaged one's; writes docs/results/; half an hour
 	$(BIN)/python -m tests.bench.synth
 
-aa: $(STAMP) ## equal kernels against each other, and kernels slowed by 2 %: how often a claim is wrong; writes docs/results/; 12 minutes
+aa: $(STAMP) ## equal kernels against each other, and kernels slowed by 2 %: how often a claim is wrong; writes docs/results/; 25 minutes
 	$(BIN)/python -m tests.bench.aa
 
 clean: ## remove .venv, caches and runs
