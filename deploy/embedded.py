@@ -15,6 +15,7 @@ import search_svc.settings
 import synthesizer_svc.service
 import synthesizer_svc.settings
 from evaluator_svc.evaluators import Evaluates, evaluator_of
+from evaluator_svc.trials import Trials
 from shared import topics, wire
 from shared.consume import ConsumeLimits
 from shared.errors import ChipError
@@ -83,8 +84,10 @@ async def embedded(
         search_settings, _ = search_svc.settings.from_env(environment)
         search = search_svc.service.build(ports, replace(search_settings, reissue_outstanding=resume))
         knowledge, library = knowledge_svc.service.build(ports, knowledge_svc.settings.from_env(environment))
-        synthesizer = synthesizer_svc.service.build(ports, synthesizer_svc.settings.from_env(environment), library)
         evaluator = open_evaluator(ports, chip, environment)
+        synthesizer = synthesizer_svc.service.build(
+            ports, synthesizer_svc.settings.from_env(environment), library, trials=Trials(evaluator)
+        )
         evaluation = evaluator_svc.service.build(ports, evaluator.settings, evaluator=evaluator, leaves_when_out=True)
         async with running(
             (knowledge, synthesizer, evaluation, search), ports, ConsumeLimits(drain_s=DRAIN_S)

@@ -43,6 +43,7 @@ class TrialBuild(Protocol):
         """Check ``kernel`` statically and compile it.
 
         Raises:
-            Unavailable: no evaluator of the chip can tell now.
+            UserError: there is no evaluator of that chip and language.
+            Unavailable: none can tell now.
         """
         ...

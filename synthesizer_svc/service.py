@@ -20,6 +20,7 @@ from shared.machine import processor
 from shared.ports import Ports
 from shared.service import Service, Servicer, Subscribe
 from shared.store import Documents
+from shared.trial_build import TrialBuild
 from synthesizer_svc import exported
 from synthesizer_svc.expand import Expander, Fact
 from synthesizer_svc.generate import Generator
@@ -95,8 +96,10 @@ def build(
     *,
     lowerings: Mapping[str, Lowering] | None = None,
     model: Model | None = None,
+    trials: TrialBuild | None = None,
 ) -> Service:
-    """The service over open ports. ``lowerings`` and ``model`` stand in for the real ones.
+    """The service over open ports. ``lowerings`` and ``model`` stand in for the real ones; ``trials`` builds what a
+    model wrote, before it is handed on.
 
     Raises:
         UserError: ``MODEL_URL`` or ``MODEL_ENDPOINTS`` names no usable model.
@@ -113,6 +116,7 @@ def build(
         processor=processor(),
         clock=ports.clock,
         settings=settings,
+        trials=trials,
     )
     generator = Generator(expander, ports.store)
     synthesizer = Synthesizer(expander=expander, documents=ports.store.documents, bus=ports.bus, clock=ports.clock)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from shared import settings
 from shared.errors import UserError
+from synthesizer_svc.asking.settings import AskingSettings
 from synthesizer_svc.model import configuration
 from synthesizer_svc.model.breaker import BreakerSettings
 from synthesizer_svc.model.configuration import EndpointSettings
@@ -82,6 +83,7 @@ class Limits:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     model: ModelSettings = field(default_factory=ModelSettings)
+    asking: AskingSettings = field(default_factory=AskingSettings)
     endpoints: tuple[EndpointSettings, ...] = ()
     """Those that ``model`` names, their keys included."""
     retry: RetrySettings = field(default_factory=RetrySettings)
@@ -89,6 +91,9 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     knowledge_url: str = ""
     """``KNOWLEDGE_URL``, ``grpc://host:port``: where a synthesizer of its own asks; empty: it writes without."""
+    evaluator_urls: str = ""
+    """``EVALUATOR_URLS``, ``chip=grpc://host:port``, separated by commas: who builds what a model wrote, for a
+    synthesizer of its own; empty: kernels are handed on without a trial."""
 
 
 def from_env(environment: Mapping[str, str]) -> Settings:
@@ -100,11 +105,13 @@ def from_env(environment: Mapping[str, str]) -> Settings:
     model = settings.from_env(ModelSettings, environment, "MODEL_")
     return Settings(
         model=model,
+        asking=settings.from_env(AskingSettings, environment, "MODEL_"),
         endpoints=endpoints(model, environment),
         retry=settings.from_env(RetrySettings, environment, "MODEL_RETRY_"),
         breaker=settings.from_env(BreakerSettings, environment, "MODEL_BREAKER_"),
         limits=settings.from_env(Limits, environment, "SYNTHESIZER_"),
         knowledge_url=environment.get("KNOWLEDGE_URL", "").strip(),
+        evaluator_urls=environment.get("EVALUATOR_URLS", "").strip(),
     )
 
 

@@ -30,6 +30,8 @@ class AskingSettings:
     """Times that a model is told what is wrong with its answer, per candidate."""
     repair_tokens_max: int = 40_000
     """Tokens of those turns, read and written, per candidate; estimated before each."""
+    trial_s: float = 120.0
+    """For building what a model wrote, before it is handed on; after that it is handed on as it is."""
     machine_hour_micro: int = 1_000_000
     """What an hour of this machine is worth, in millionths of the currency: ``hybrid`` adds up time and money by it."""
 
@@ -37,6 +39,8 @@ class AskingSettings:
         if self.asking not in ASKINGS:
             raise ValueError(f"asking is {self.asking!r}, expected one of {', '.join(ASKINGS)}")
         if min(self.moves_offered_max, self.moves_output_tokens_max, self.machine_hour_micro) < 1:
+            raise ValueError("limits must be positive")
+        if self.trial_s <= 0:
             raise ValueError("limits must be positive")
         if min(self.repair_turns, self.repair_tokens_max, self.edits_lines) < 0:
             raise ValueError("limits must not be negative")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 from shared.errors import Retryable, UserError
@@ -12,10 +13,10 @@ log = logging.getLogger(__name__)
 
 
 class Trials:
-    """Builds drafts for ``chip``; without a builder every draft stands as it is."""
+    """Builds drafts for ``chip``, each within ``limit_s``; without a builder every draft stands as it is."""
 
-    def __init__(self, builder: TrialBuild | None, chip: str) -> None:
-        self._builder, self._chip = builder, chip
+    def __init__(self, builder: TrialBuild | None, chip: str, limit_s: float) -> None:
+        self._builder, self._chip, self._limit_s = builder, chip, limit_s
 
     async def errors(self, draft: Draft) -> BuildErrors | None:
         """Why ``draft`` does not build; None when it does, or when nobody can tell."""
@@ -29,8 +30,9 @@ class Trials:
             entry=draft.form.entry,
         )
         try:
-            found = await self._builder.build(kernel)
-        except (Retryable, UserError) as error:
-            log.info("a kernel is handed on without a trial build: %s", error)
+            async with asyncio.timeout(self._limit_s):
+                found = await self._builder.build(kernel)
+        except (Retryable, UserError, TimeoutError) as error:
+            log.info("a kernel is handed on without a trial build: %s", str(error) or "it takes too long")
             return None
         return found if isinstance(found, BuildErrors) else None

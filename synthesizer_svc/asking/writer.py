@@ -129,11 +129,13 @@ class ModelWriter:
             deadline_s=limits.deadline_s,
             schema=way.schema,
             search_id=expansion.search_id,
+            budget=expansion.model_budget,
+            endpoints=expansion.endpoints,
         )
         prompt_hash = await self._blobs.put(request.text.encode("utf-8", "replace"))
         conversation = Conversation(
             model=self._model,
-            trials=Trials(self._trials, expansion.chip),
+            trials=Trials(self._trials, expansion.chip, self._asking.trial_s),
             clock=self._clock,
             way=way,
             form=form,
