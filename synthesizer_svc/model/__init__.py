@@ -14,7 +14,7 @@ from typing import Protocol
 
 from shared import ids
 from shared.errors import KernelEvolveError
-from shared.events import Usage
+from shared.events import EndpointRecord, ModelBudget, Usage
 
 
 class Role(StrEnum):
@@ -45,6 +45,10 @@ class CompletionRequest:
     deadline_s: float
     schema: str = ""
     search_id: str = ""
+    budget: ModelBudget = field(default_factory=ModelBudget)
+    """What ``search_id`` may spend in all; zeros leave it to the deployment."""
+    endpoints: tuple[EndpointRecord, ...] = ()
+    """What each endpoint has brought ``search_id`` so far."""
 
     @property
     def text(self) -> str:
@@ -55,7 +59,7 @@ class CompletionRequest:
     def hash(self) -> str:
         """Names the question: equal ones are answered alike, from the record when there is one.
 
-        Who pays and how long it may take is no part of it.
+        Who pays, who is asked and how long it may take is no part of it.
         """
         messages = [[message.role.value, message.text] for message in self.messages]
         asked = [self.system, messages, self.seed, self.output_tokens_max, self.schema]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from shared.events import Usage
 
@@ -56,6 +56,14 @@ def cost_micro(usage: Usage, prices: Prices) -> int:
         + usage.output_tokens * prices.output
     )
     return -(-total // MILLION)
+
+
+def dearest_micro(usage: Usage, prices: Prices) -> int:
+    """The most that ``usage`` can cost, however its prompt is cached; ``UNKNOWN`` without a price."""
+    return max(
+        cost_micro(replace(usage, cached_tokens=cached, cache_write_tokens=written), prices)
+        for cached, written in ((0, 0), (usage.input_tokens, 0), (0, usage.input_tokens))
+    )
 
 
 def total(*parts: Usage) -> Usage:
