@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 
 from synthesizer_svc.model import CompletionRequest
 from synthesizer_svc.model.capabilities import Caching, Capabilities, SchemaOutput
@@ -45,19 +44,6 @@ def call(request: CompletionRequest, model: str, capabilities: Capabilities, sam
     if capabilities.streaming:
         body["stream"] = True
     return Call(path="/messages", body=json.dumps(body).encode(), headers=(("anthropic-version", VERSION),))
-
-
-def adapted(capabilities: Capabilities, refused: str, body: bytes) -> Capabilities | None:
-    """See ``openai.adapted``."""
-    sent = json.loads(body)
-    if "output_config" in sent and any(name in refused for name in ("output_config", "json_schema", "schema")):
-        return replace(capabilities, schema=SchemaOutput.NONE)
-    if capabilities.caching is Caching.EXPLICIT and "cache_control" in refused:
-        return replace(capabilities, caching=Caching.NONE)
-    named = [name for name in capabilities.sampling if name in sent and name in refused]
-    if named:
-        return replace(capabilities, sampling=tuple(name for name in capabilities.sampling if name not in named))
-    return None
 
 
 def whole(draft: Draft, answer: Mapping[str, object]) -> None:

@@ -11,19 +11,21 @@ from dataclasses import replace
 from shared.cache import Cache, Leases
 from shared.clock import SECOND_NS, Clock
 from shared.events import Usage
+from shared.usage import total
 from synthesizer_svc.model import Completion, CompletionRequest, ModelError, ModelErrorCode
+from synthesizer_svc.model.adapting import adapted
 from synthesizer_svc.model.breaker import Breaker, BreakerSettings
 from synthesizer_svc.model.capabilities import Capabilities
 from synthesizer_svc.model.configuration import EndpointSettings
 from synthesizer_svc.model.exchange import Call, Transport, TransportFault, Trouble
 from synthesizer_svc.model.faults import Fault, broken
-from synthesizer_svc.model.prices import total
+from synthesizer_svc.model.paying import Nobody, Payer
 from synthesizer_svc.model.reading import PROTOCOLS, AnswerReader, answer_bytes_max
 from synthesizer_svc.model.retrying import Retrying, RetrySettings, Sleep
 from synthesizer_svc.model.slots import Slots
 
-ADAPTATIONS_MAX = 6
-"""Fields left out one after another before an endpoint's refusal stands."""
+KEPT_BACK = 0.02
+"""Of a deadline, for what follows an attempt: callers who cut the call themselves would lose what it cost."""
 
 log = logging.getLogger(__name__)
 
@@ -41,13 +43,18 @@ class Endpoint:
         clock: Clock,
         retry: RetrySettings | None = None,
         breaker: BreakerSettings | None = None,
+        payer: Payer | None = None,
         sleep: Sleep = asyncio.sleep,
         chance: random.Random | None = None,
     ) -> None:
-        """``cache`` and ``leases`` are shared by replicas. ``sleep`` and ``chance`` make and draw pauses."""
+        """``cache`` and ``leases`` are shared by replicas; ``payer`` allows each attempt; ``sleep`` and ``chance`` make
+        and draw pauses.
+        """
         self.settings = settings
         self._capabilities = settings.capabilities
-        self._transport, self._clock = transport, clock
+        self._tried = {settings.capabilities}
+        """What was asked of it before a refusal: not gone back to."""
+        self._transport, self._clock, self._payer = transport, clock, payer or Nobody()
         self._retrying = Retrying(retry or RetrySettings(), sleep=sleep, chance=chance)
         self._slots = Slots(f"model.slot.{settings.name}", settings.concurrency, leases)
         self._breaker = Breaker(
@@ -68,12 +75,12 @@ class Endpoint:
         spent: list[Usage] = []
 
         def remaining_s() -> float:
-            return request.deadline_s - (self._clock.monotonic_ns() - began_ns) / SECOND_NS
+            return request.deadline_s * (1 - KEPT_BACK) - (self._clock.monotonic_ns() - began_ns) / SECOND_NS
 
         async def attempt() -> Completion:
             try:
                 async with self._slots.held(remaining_s()), self._breaker.admitted(remaining_s()):
-                    completion = await self._adapting(self._limited(request), remaining_s, spent)
+                    completion = await self._adapting(request, remaining_s, spent)
             except Fault as fault:
                 spent.append(fault.usage)
                 raise
@@ -84,6 +91,9 @@ class Endpoint:
             completion = await self._retrying.call(attempt, remaining_s, f"model endpoint {self.name}")
         except Fault as fault:
             raise self._failed(fault, self._sum(spent, began_ns), remaining_s()) from None
+        except ModelError as error:  # of who pays
+            error.usage = self._sum(spent, began_ns)
+            raise
         return replace(completion, usage=self._sum(spent, began_ns))
 
     async def close(self) -> None:
@@ -94,35 +104,42 @@ class Endpoint:
         self, request: CompletionRequest, remaining_s: Callable[[], float], spent: list[Usage]
     ) -> Completion:
         """An answer; a field that the endpoint refuses and that can be left out is left out from then on."""
-        for _ in range(ADAPTATIONS_MAX):
-            protocol = PROTOCOLS[self._capabilities.protocol]
-            call = protocol.call(request, self.settings.model, self._capabilities, self.settings.sampling)
+        while True:
+            capabilities, limited = self._capabilities, self._limited(request)
+            protocol = PROTOCOLS[capabilities.protocol]
+            call = protocol.call(limited, self.settings.model, capabilities, self.settings.sampling)
             try:
-                return await self._ask(request, call, remaining_s())
+                return await self._ask(limited, call, remaining_s)
             except Fault as fault:
-                adapted = None
-                if fault.code is ModelErrorCode.REJECTED and not fault.hopeless:
-                    adapted = protocol.adapted(self._capabilities, fault.parameter or fault.detail, call.body)
-                if adapted is None:
+                if fault.code is not ModelErrorCode.REJECTED or fault.hopeless:
                     raise
-                log.warning("model endpoint %s refuses a field, which is left out: %s", self.name, fault.detail)
-                self._capabilities = adapted
+                if capabilities == self._capabilities:  # otherwise another question has found out meanwhile
+                    less = adapted(capabilities, f"{fault.parameter}: {fault.detail}", call.body)
+                    if less is None or less in self._tried:
+                        raise
+                    log.warning("model endpoint %s refuses a field and is asked without: %s", self.name, fault.detail)
+                    self._capabilities = less
+                    self._tried.add(less)
                 spent.append(fault.usage)
-        raise Fault(ModelErrorCode.REJECTED, "refuses one field after another")
 
-    async def _ask(self, request: CompletionRequest, call: Call, deadline_s: float) -> Completion:
+    async def _ask(self, request: CompletionRequest, call: Call, remaining_s: Callable[[], float]) -> Completion:
         """One request.
 
         Raises:
             Fault: no answer; its detail holds no key, though the endpoint may have echoed it.
         """
         reader = AnswerReader(request, self._capabilities, self.settings.prices)
-        try:
-            await self._send(call, reader, deadline_s, answer_bytes_max(request))
-            completion = reader.finish(self._clock.now_ns() / SECOND_NS)
-        except Fault as fault:
-            fault.detail = self._hidden(fault.detail)
-            raise
+        async with self._payer.paying(
+            request, prices=self.settings.prices, endpoint=self.name, deadline_s=remaining_s()
+        ) as bill:
+            try:
+                await self._send(call, reader, remaining_s(), answer_bytes_max(request))
+                completion = reader.finish(self._clock.now_ns() / SECOND_NS)
+            except Fault as fault:
+                bill.paid(fault.usage)
+                fault.detail = self._hidden(fault.detail)
+                raise
+            bill.paid(completion.usage)
         return replace(
             completion, text=self._hidden(completion.text), model=self._hidden(completion.model), endpoint=self.name
         )

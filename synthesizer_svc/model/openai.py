@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 
 from synthesizer_svc.model import CompletionRequest
-from synthesizer_svc.model.capabilities import LIMIT_FIELDS, Capabilities, SchemaOutput, Support
+from synthesizer_svc.model.capabilities import Capabilities, SchemaOutput, Support
 from synthesizer_svc.model.draft import Draft, End, count
 from synthesizer_svc.model.exchange import Call
 from synthesizer_svc.model.wording import with_schema
@@ -48,28 +47,6 @@ def call(request: CompletionRequest, model: str, capabilities: Capabilities, sam
         if capabilities.stream_usage:
             body["stream_options"] = {"include_usage": True}
     return Call(path="/chat/completions", body=json.dumps(body).encode())
-
-
-def adapted(capabilities: Capabilities, refused: str, body: bytes) -> Capabilities | None:
-    """``capabilities`` without what an endpoint has just refused, or None when that is nothing that can be left out.
-
-    ``refused``: its words, the name of the field among them; ``body``: what had been sent.
-    """
-    sent = json.loads(body)
-    if capabilities.limit_field in refused and _names(refused, *LIMIT_FIELDS):
-        other = next(name for name in LIMIT_FIELDS if name != capabilities.limit_field)
-        return replace(capabilities, limit_field=other)
-    if "stream_options" in sent and _names(refused, "stream_options", "include_usage"):
-        return replace(capabilities, stream_usage=False)
-    if "seed" in sent and _names(refused, "seed"):
-        return replace(capabilities, seed=Support.NO)
-    if "response_format" in sent and _names(refused, "response_format", "json_schema"):
-        weaker = SchemaOutput.OBJECT if capabilities.schema is not SchemaOutput.OBJECT else SchemaOutput.NONE
-        return replace(capabilities, schema=weaker)
-    named = [name for name in capabilities.sampling if name in sent and _names(refused, name)]
-    if named:
-        return replace(capabilities, sampling=tuple(name for name in capabilities.sampling if name not in named))
-    return None
 
 
 def whole(draft: Draft, answer: Mapping[str, object]) -> None:
@@ -156,7 +133,3 @@ def _texts(content: object) -> list[str]:
 def _end(choice: Mapping[str, object]) -> End | None:
     reason = choice.get("finish_reason")
     return _ENDS.get(reason, End.OWN) if isinstance(reason, str) and reason else None
-
-
-def _names(refused: str, *fields: str) -> bool:
-    return any(field in refused for field in fields)

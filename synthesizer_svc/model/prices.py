@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 from shared.events import Usage
+from shared.usage import UNKNOWN
 
 MILLION = 1_000_000
-UNKNOWN = -1
-"""``Usage.cost_micro`` without a price: never 0, which would look free."""
 CACHE_WRITE_PERCENT = 125
 """Of the input price, where writing to the cache has none of its own: what vendors ask that bill five minutes of it."""
 
@@ -49,13 +48,13 @@ def cost_micro(usage: Usage, prices: Prices) -> int:
     cached = prices.input if prices.cached is None else prices.cached
     written = -(-prices.input * CACHE_WRITE_PERCENT // 100) if prices.cache_write is None else prices.cache_write
     fresh = max(0, usage.input_tokens - usage.cached_tokens - usage.cache_write_tokens)
-    total = (
+    price = (
         fresh * prices.input
         + usage.cached_tokens * cached
         + usage.cache_write_tokens * written
         + usage.output_tokens * prices.output
     )
-    return -(-total // MILLION)
+    return -(-price // MILLION)
 
 
 def dearest_micro(usage: Usage, prices: Prices) -> int:
@@ -63,20 +62,4 @@ def dearest_micro(usage: Usage, prices: Prices) -> int:
     return max(
         cost_micro(replace(usage, cached_tokens=cached, cache_write_tokens=written), prices)
         for cached, written in ((0, 0), (usage.input_tokens, 0), (0, usage.input_tokens))
-    )
-
-
-def total(*parts: Usage) -> Usage:
-    """All of ``parts`` together; their cost is unknown as soon as one part's is."""
-    costs = [part.cost_micro for part in parts]
-    return Usage(
-        input_tokens=sum(part.input_tokens for part in parts),
-        output_tokens=sum(part.output_tokens for part in parts),
-        cached_tokens=sum(part.cached_tokens for part in parts),
-        cost_micro=UNKNOWN if UNKNOWN in costs else sum(costs),
-        latency_ns=sum(part.latency_ns for part in parts),
-        reasoning_tokens=sum(part.reasoning_tokens for part in parts),
-        cache_write_tokens=sum(part.cache_write_tokens for part in parts),
-        requests=sum(part.requests for part in parts),
-        estimated=any(part.estimated for part in parts),
     )

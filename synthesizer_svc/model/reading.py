@@ -24,7 +24,7 @@ PROTOCOLS: dict[Protocol, ModuleType] = {
     Protocol.OPENAI: openai_protocol,
     Protocol.ANTHROPIC: anthropic_protocol,
 }
-"""Each has ``call``, ``adapted``, ``whole``, ``event`` and ``ends``."""
+"""Each has ``call``, ``whole``, ``event`` and ``ends``."""
 
 BYTES_PER_TOKEN = 2048
 """Of an event around one token: a stream of single letters takes some 300; optional fields may triple that."""
