@@ -15,7 +15,7 @@ from synthesizer_svc.prompts.budget import (
 )
 from synthesizer_svc.prompts.given import Fate, PartUsed
 from synthesizer_svc.prompts.pieces import Part, shortened
-from synthesizer_svc.prompts.tokens import TokenCounter
+from synthesizer_svc.prompts.tokens import JOINT_TOKENS, TokenCounter
 
 
 class DoesNotFit(KernelEvolveError):
@@ -41,7 +41,7 @@ class Fitted:
     @property
     def tokens(self) -> int:
         """Of all that it shows, with what separates it from the next part."""
-        heading = self._counter.count(f"{self.part.heading}\n\n") if self.texts and self.part.heading else 0
+        heading = self._counted(self.part.heading) if self.texts and self.part.heading else 0
         return heading + sum(self._counted(text) for text in self.texts)
 
     @property
@@ -60,14 +60,14 @@ class Fitted:
         for position, text in enumerate(self.texts):
             share = room // (len(self.texts) - position)
             if self._counted(text) > share:
-                within = max(share, FLOOR_TOKENS) - self._counter.count("\n\n")
+                within = max(share, FLOOR_TOKENS) - self._counted("")
                 shorter = shortened(self.part.pieces[position], within, self._counter)
                 if shorter is not None and self._counted(shorter) < self._counted(text):
                     self.texts[position], self.cut = shorter, True
             room -= self._counted(self.texts[position])
 
     def _counted(self, text: str) -> int:
-        return self._counter.count(f"{text}\n\n")
+        return self._counter.count(f"{text}\n\n") + JOINT_TOKENS
 
 
 def fit(parts: Sequence[Part], system_tokens: int, budget: TokenBudget, counter: TokenCounter) -> tuple[Fitted, ...]:
@@ -77,16 +77,16 @@ def fit(parts: Sequence[Part], system_tokens: int, budget: TokenBudget, counter:
         DoesNotFit: what is never dropped is too much.
     """
     fitted = {part.name: Fitted(part, counter) for part in parts}
-    for part in fitted.values():
-        _within_its_share(part, budget.share(part.part.name))
+    for name, part in fitted.items():
+        _within_its_share(part, budget.share(name))
 
     def excess() -> int:
         return system_tokens + sum(part.tokens for part in fitted.values()) - budget.tokens
 
     for name in DROPPING_ORDER:
-        part = fitted.get(name)
-        while part and part.texts and excess() > 0:
-            part.drop_last()
+        dropping = fitted.get(name)
+        while dropping and dropping.texts and excess() > 0:
+            dropping.drop_last()
     for name in CUTTING_ORDER:
         if name in fitted and (over := excess()) > 0:
             fitted[name].shorten(fitted[name].tokens - over)

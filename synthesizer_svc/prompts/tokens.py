@@ -14,6 +14,8 @@ from typing import Protocol
 
 TEXT_TOKENS = 2
 """Marks that a tokenizer puts around a text."""
+JOINT_TOKENS = 2
+"""Where two texts are joined: a tokenizer may split the break between them otherwise than at the end of a text."""
 
 
 class TokenCounter(Protocol):
