@@ -75,7 +75,7 @@ def test_a_prompt_has_no_more_tokens_than_its_parts_are_said_to_have(tokenizer, 
 
 
 def test_expansions_of_one_search_and_asking_read_their_shared_beginning_from_the_endpoints_cache(tokenizer):
-    nothing = {name: () for name in ("history", "negative", "passages", "setbacks", "siblings", "skills")}
+    nothing = dict.fromkeys(("history", "negative", "passages", "setbacks", "siblings", "skills"), ())
     moves = replace(SITUATIONS["moves"], **nothing)  # short: a small model on a busy machine reads slowly
     expansions = [
         moves,
