@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from functools import lru_cache
 
 from shared.submissions.kernel import HOSTED
 from synthesizer_svc.answer_text.outcome import Parsed, Unparsable
@@ -33,8 +34,7 @@ def tags(language: str) -> tuple[str, ...]:
 def defines(body: str, language: str, entry: str) -> bool:
     """Whether ``body`` defines ``entry``: a call, a declaration, a comment or a string is not enough."""
     if language in HOSTED:
-        return not isinstance(module := _module(body), str) and entry in _names(module)
-    # An unfinished definition that a model meant as one is for the compiler to explain.
+        return entry in _module(body)[1]
     code = re.sub(r"\s+", " ", _COMMENT_OR_STRING.sub(" ", body))
     signature = rf"\b{re.escape(entry)} ?\([^;{{}}]{{0,{SIGNATURE_CHARS_MAX}}}\) ?(?:noexcept ?)?\{{"
     return re.search(signature, code) is not None
@@ -42,10 +42,7 @@ def defines(body: str, language: str, entry: str) -> bool:
 
 def syntax_error(body: str, language: str) -> str:
     """What makes ``body`` no module, with its line; empty when it is one, and for languages that a compiler reads."""
-    if language not in HOSTED:
-        return ""
-    module = _module(body)
-    return module if isinstance(module, str) else ""
+    return _module(body)[0] if language in HOSTED else ""
 
 
 def unreadable(source: str) -> Unparsable | None:
@@ -72,29 +69,26 @@ def checked(source: str, language: str, entry: str, rationale: str) -> Parsed | 
     return Parsed(source=source, rationale=rationale)
 
 
-def _module(body: str) -> ast.Module | str:
-    """``body`` parsed, never run; or what is wrong with it."""
+@lru_cache(maxsize=16)
+def _module(body: str) -> tuple[str, frozenset[str]]:
+    """What is wrong with ``body`` as a module, and what its own level defines. It is parsed, never run."""
     if len(body) > SOURCE_BYTES_MAX or _nesting(body) > NESTING_MAX:
-        return f"longer than {SOURCE_BYTES_MAX} characters, or brackets nested deeper than {NESTING_MAX}"
+        return f"longer than {SOURCE_BYTES_MAX} characters, or brackets nested deeper than {NESTING_MAX}", frozenset()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of escapes in strings: the kernel's affair
-            return ast.parse(body)
+            module = ast.parse(body)
     except SyntaxError as error:
-        return f"line {error.lineno}: {error.msg}"
+        return f"line {error.lineno}: {error.msg}", frozenset()
     except (ValueError, RecursionError, MemoryError) as error:
-        return f"no Python: {type(error).__name__}"
+        return f"no Python: {type(error).__name__}", frozenset()
+    return "", frozenset(node.name for node in module.body if isinstance(node, ast.ClassDef | ast.FunctionDef))
 
 
 def _nesting(body: str) -> int:
     """Depth of brackets, those in strings and comments counted too."""
     depth = deepest = 0
-    for character in re.findall(r"[(\[{}\])]", body):
-        depth = depth + 1 if character in "([{" else max(0, depth - 1)
+    for bracket in re.findall(r"[(\[{}\])]", body):
+        depth = depth + 1 if bracket in "([{" else max(0, depth - 1)
         deepest = max(deepest, depth)
     return deepest
-
-
-def _names(module: ast.Module) -> set[str]:
-    """What the module's own level binds by a definition."""
-    return {node.name for node in module.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
