@@ -1,7 +1,7 @@
 """Asking less of an endpoint that refuses a field of the question (pure).
 
-Only what an answer can do without is left out: whoever reads it checks it against its schema anyway, and a seed was best
-effort.
+Only what an answer can do without is left out: whoever reads it checks it against its schema anyway, and a seed was
+best effort.
 """
 
 from __future__ import annotations

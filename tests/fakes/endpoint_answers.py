@@ -39,6 +39,25 @@ async def streamed(wire: Wire) -> None:
     await wire.end_stream()
 
 
+async def messages(wire: Wire) -> None:
+    """A good answer in Anthropic's protocol."""
+    usage = {"input_tokens": 12, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 8, "output_tokens": 1}
+    start = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m-1", "content": [], "usage": usage}
+    text = {"type": "text_delta", "text": TEXT}
+    await wire.begin_stream()
+    for told in (
+        {"type": "message_start", "message": start},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "ping"},
+        {"type": "content_block_delta", "index": 0, "delta": text},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 7}},
+        {"type": "message_stop"},
+    ):
+        await wire.event(told, str(told["type"]))
+    await wire.end_stream()
+
+
 def answered(status: int, body: object = b"", *headers: str, **head: object) -> Script:
     """The same whole answer each time."""
 
