@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from search_svc.tree import Node, Tree
 from shared.events import StageTimes, Usage
+from shared.writers import INSTEAD_OF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,8 @@ class Summary:
     winner_id: str
     spent: Usage
     """On models."""
+    stood_in: tuple[int, str]
+    """Candidates that schedules wrote because a model brought nothing, and why it was so for the last of them."""
 
 
 def summarize(tree: Tree) -> Summary:
@@ -74,6 +77,7 @@ def summarize(tree: Tree) -> Summary:
         detail=tree.halted[1] or tree.synthesis_failure[1],
         winner_id=tree.winner_id,
         spent=tree.spent,
+        stood_in=_stood_in(tree),
     )
 
 
@@ -110,6 +114,13 @@ def _statuses(tree: Tree) -> tuple[tuple[str, int], ...]:
     for node in tree.nodes.values():
         counts[node.label] = counts.get(node.label, 0) + 1
     return tuple(counts.items())
+
+
+def _stood_in(tree: Tree) -> tuple[int, str]:
+    reasons = [
+        entry.value for node in tree.nodes.values() for entry in node.move.parameters if entry.name == INSTEAD_OF
+    ]
+    return len(reasons), reasons[-1] if reasons else ""
 
 
 def _phase(tree: Tree) -> str:

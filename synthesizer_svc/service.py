@@ -140,10 +140,10 @@ def _open_model(ports: Ports, settings: Settings) -> Opened:
     return open_model(
         settings.model.url,
         settings.endpoints,
-        cache=ports.cache,
-        clock=ports.clock,
+        ports=ports,
         retry=settings.retry,
         breaker=settings.breaker,
+        budget=settings.budget,
     )
 
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import platformdirs
 
 from shared import settings
 from shared.errors import UserError
+from shared.settings import PortSettings
 from synthesizer_svc.asking.settings import AskingSettings
 from synthesizer_svc.model import configuration
 from synthesizer_svc.model.breaker import BreakerSettings
+from synthesizer_svc.model.budgeted import BudgetSettings
 from synthesizer_svc.model.configuration import EndpointSettings
 from synthesizer_svc.model.retrying import RetrySettings
+
+ONE_MACHINE = ("memory", "sqlite")
+"""Schemes of stores that no other machine reaches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +95,7 @@ class Settings:
     """Those that ``model`` names, their keys included."""
     retry: RetrySettings = field(default_factory=RetrySettings)
     breaker: BreakerSettings = field(default_factory=BreakerSettings)
+    budget: BudgetSettings = field(default_factory=BudgetSettings)
     limits: Limits = field(default_factory=Limits)
     knowledge_url: str = ""
     """``KNOWLEDGE_URL``, ``grpc://host:port``: where a synthesizer of its own asks; empty: it writes without."""
@@ -109,10 +117,21 @@ def from_env(environment: Mapping[str, str]) -> Settings:
         endpoints=endpoints(model, environment),
         retry=settings.from_env(RetrySettings, environment, "MODEL_RETRY_"),
         breaker=settings.from_env(BreakerSettings, environment, "MODEL_BREAKER_"),
+        budget=budget(environment),
         limits=settings.from_env(Limits, environment, "SYNTHESIZER_"),
         knowledge_url=environment.get("KNOWLEDGE_URL", "").strip(),
         evaluator_urls=environment.get("EVALUATOR_URLS", "").strip(),
     )
+
+
+def budget(environment: Mapping[str, str]) -> BudgetSettings:
+    """What models may cost. Raises ``UserError``: names the variable."""
+    asked = settings.from_env(BudgetSettings, environment, "MODEL_BUDGET_")
+    store_url = settings.from_env(PortSettings, environment).store_url
+    if asked.days_url or store_url.partition(":")[0].lower() not in ONE_MACHINE:
+        return asked
+    file = platformdirs.user_data_path("kernelevolve", appauthor=False) / "budgets.db"
+    return replace(asked, days_url=f"sqlite:{file}")
 
 
 def endpoints(model: ModelSettings, environment: Mapping[str, str]) -> tuple[EndpointSettings, ...]:

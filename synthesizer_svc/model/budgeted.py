@@ -16,11 +16,10 @@ from datetime import UTC, datetime
 
 from shared.clock import SECOND_NS, Clock
 from shared.events import ModelBudget, Usage
-from shared.store import Documents
 from shared.usage import MICRO, UNKNOWN, cost_text
 from synthesizer_svc.model import Completion, CompletionRequest, Model, ModelError, ModelErrorCode
 from synthesizer_svc.model.estimate import most
-from synthesizer_svc.model.ledger import RESERVED, SETTLED, Account, Amount, Entry, Ledger
+from synthesizer_svc.model.ledger import RESERVED, SETTLED, Account, Amount, Entries, Entry, Ledger
 from synthesizer_svc.model.prices import Prices, dearest_micro
 
 LOOK_AGAIN_S = 0.5
@@ -46,6 +45,9 @@ class BudgetSettings:
     """For all searches of this store together, from midnight to midnight UTC."""
     day_cost: float = 0.0
     """The same, in currency."""
+    days_url: str = ""
+    """Store of the days' accounts; empty: with the searches. By default, where ``STORE_URL`` names no server, a file in
+    the user's data directory, because searches on one machine have a store each."""
 
     def __post_init__(self) -> None:
         if min(self.tokens, self.cost, self.day_tokens, self.day_cost) < 0:
@@ -64,6 +66,7 @@ class BudgetSettings:
 class Limited:
     """An account with what may be spent from it; ``whose`` names it to people."""
 
+    ledger: Ledger
     account: Account
     limit: ModelBudget
     whose: str
@@ -83,8 +86,12 @@ class Bill:
 class Budgets:
     """The accounts of all searches and days. Every call raises ``Unavailable`` while the store cannot be reached."""
 
-    def __init__(self, documents: Documents, clock: Clock, settings: BudgetSettings) -> None:
-        self._ledger, self._clock, self._settings = Ledger(documents), clock, settings
+    def __init__(
+        self, documents: Entries, clock: Clock, settings: BudgetSettings, *, days: Entries | None = None
+    ) -> None:
+        """``days`` keep the accounts of days, where those are not among ``documents``."""
+        self._searches, self._days = Ledger(documents), Ledger(days or documents)
+        self._clock, self._settings = clock, settings
 
     @asynccontextmanager
     async def paying(
@@ -107,12 +114,12 @@ class Budgets:
             search_id=request.search_id,
             endpoint=endpoint,
         )
-        reserved: list[Account] = []
+        reserved: list[Limited] = []
         bill = Bill()
         try:
             for limited in self._limited(request):
                 await self._reserve(limited, entry, deadline_s)
-                reserved.append(limited.account)
+                reserved.append(limited)
         except ModelError:
             await self._settle(reserved, entry, Amount())
             raise
@@ -124,16 +131,17 @@ class Budgets:
 
     async def spent(self, search_id: str) -> Amount:
         """What a search has spent, and may have."""
-        account = self._ledger.account(_search(search_id))
+        account = self._searches.account(_search(search_id))
         async with account.changed:
-            await self._ledger.catch_up(account)
+            await self._searches.catch_up(account)
             return account.spent
 
     def _limited(self, request: CompletionRequest) -> list[Limited]:
         """The accounts that pay for ``request``: every call is written down, whether or not there is a limit."""
         day = datetime.fromtimestamp(self._clock.now_ns() // SECOND_NS, UTC).date().isoformat()
         today = Limited(
-            account=self._ledger.account(f"day/{day}"),
+            ledger=self._days,
+            account=self._days.account(f"day/{day}"),
             limit=self._settings.of_a_day,
             whose=f"the budget of {day}",
             hint="MODEL_BUDGET_DAY_*; it is another day at midnight UTC",
@@ -141,7 +149,8 @@ class Budgets:
         if not request.search_id:
             return [today]
         own = Limited(
-            account=self._ledger.account(_search(request.search_id)),
+            ledger=self._searches,
+            account=self._searches.account(_search(request.search_id)),
             limit=self._settings.of_a_search(request.budget),
             whose="the search's budget",
             hint="raise it with --model-budget or --model-tokens",
@@ -154,16 +163,17 @@ class Budgets:
         Raises:
             ModelError: it does not fit.
         """
-        account, until_ns = limited.account, self._clock.monotonic_ns() + round(deadline_s * SECOND_NS)
+        ledger, account = limited.ledger, limited.account
+        until_ns = self._clock.monotonic_ns() + round(deadline_s * SECOND_NS)
         async with account.changed:
             if not account.length:
-                await self._ledger.catch_up(account)
+                await ledger.catch_up(account)
             while True:
                 if _fits(account.spent, entry.amount, limited.limit):
-                    if await self._ledger.write(account, entry):
+                    if await ledger.write(account, entry):
                         return
                     continue
-                await self._ledger.catch_up(account)
+                await ledger.catch_up(account)
                 if _fits(account.spent, entry.amount, limited.limit):
                     continue
                 running = account.surely_spent(self._clock.now_ns())
@@ -173,12 +183,12 @@ class Budgets:
                     raise _refused(limited, account.spent, entry, pauses=False)
                 await _notified(account.changed, LOOK_AGAIN_S)
 
-    async def _settle(self, accounts: list[Account], reserved: Entry, amount: Amount) -> None:
+    async def _settle(self, accounts: list[Limited], reserved: Entry, amount: Amount) -> None:
         settled = replace(reserved, kind=SETTLED, amount=amount, at_ns=self._clock.now_ns(), until_ns=0)
-        for account in accounts:
-            async with account.changed:
-                await self._ledger.add(account, settled)
-                account.changed.notify_all()
+        for each in accounts:
+            async with each.account.changed:
+                await each.ledger.add(each.account, settled)
+                each.account.changed.notify_all()
 
 
 class BudgetedModel:

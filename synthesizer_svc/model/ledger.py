@@ -12,11 +12,10 @@ process died is never settled: it stays reserved, because it may have been bille
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-from shared.store import Documents
 from shared.usage import UNKNOWN
 
 ENTRIES = "model.ledger"
@@ -89,17 +88,26 @@ class Account:
         elif self.open.pop(entry.call, None) is not None:
             self.settled = self.settled.plus(entry.amount)
 
-    def _with(self, entries: Any) -> Amount:
+    def _with(self, entries: Iterable[Entry]) -> Amount:
         spent = self.settled
         for entry in entries:
             spent = spent.plus(entry.amount)
         return spent
 
 
+class Entries(Protocol):
+    """The part of ``shared.store.Documents`` that a ledger needs."""
+
+    async def create(self, collection: str, key: str, value: Mapping[str, object]) -> dict[str, object] | None: ...
+    def scan(
+        self, collection: str, prefix: str = "", after: str = ""
+    ) -> AsyncIterator[tuple[str, dict[str, object]]]: ...
+
+
 class Ledger:
     """Reads and writes accounts. Every call raises ``Unavailable`` while the store cannot be reached."""
 
-    def __init__(self, documents: Documents, accounts_max: int = 10_000) -> None:
+    def __init__(self, documents: Entries, accounts_max: int = 10_000) -> None:
         self._documents, self._accounts_max = documents, accounts_max
         self._accounts: dict[str, Account] = {}
 

@@ -10,12 +10,20 @@ from typing import TYPE_CHECKING
 from shared.cache import CacheBackend
 from shared.clock import Clock
 from shared.errors import UserError
+from shared.events import ModelBudget
+from shared.ports import Ports
 from synthesizer_svc.model import Model
 from synthesizer_svc.model.breaker import BreakerSettings
+from synthesizer_svc.model.budgeted import BudgetedModel, Budgets, BudgetSettings
 from synthesizer_svc.model.configuration import Authentication, EndpointSettings
+from synthesizer_svc.model.day_book import DayBook
+from synthesizer_svc.model.paying import Payer
+from synthesizer_svc.model.prices import Prices
 from synthesizer_svc.model.retrying import RetrySettings
+from synthesizer_svc.model.routed import Arm
 from synthesizer_svc.model.scripted import load
 from synthesizer_svc.model.secret import Secret
+from synthesizer_svc.model.stack import stacked
 
 if TYPE_CHECKING:
     from synthesizer_svc.model.endpoint import Endpoint
@@ -36,22 +44,37 @@ def open_model(
     url: str,
     endpoints: Sequence[EndpointSettings],
     *,
-    cache: CacheBackend,
-    clock: Clock,
+    ports: Ports,
     retry: RetrySettings,
     breaker: BreakerSettings,
+    budget: BudgetSettings,
 ) -> Opened:
     """The model that ``url`` names, or what ``endpoints`` are together; None for "no model".
 
     Raises:
         UserError: what cannot be opened, and why.
     """
-    if not endpoints:
-        return Opened(scripted(url))
-    if len(endpoints) > 1:
-        raise UserError("names several endpoints, and this version asks one", where="MODEL_ENDPOINTS")
-    endpoint = open_endpoint(endpoints[0], cache=cache, clock=clock, retry=retry, breaker=breaker)
-    return Opened(endpoint, endpoint.close)
+    script = None if endpoints else scripted(url)
+    if script is None and not endpoints:
+        return Opened(None)
+    days = DayBook(budget.days_url) if budget.days_url and budget.of_a_day != ModelBudget() else None
+    budgets = Budgets(ports.store.documents, ports.clock, budget, days=days)
+    if script is not None:
+        model = stacked({script.name: Arm(BudgetedModel(script, budgets, Prices()))}, ports)
+        return Opened(model, days.close if days else None)
+    opened = [
+        open_endpoint(settings, cache=ports.cache, clock=ports.clock, retry=retry, breaker=breaker, payer=budgets)
+        for settings in endpoints
+    ]
+
+    async def close() -> None:
+        for endpoint in opened:
+            await endpoint.close()
+        if days:
+            await days.close()
+
+    arms = {endpoint.name: Arm(endpoint, endpoint.settings.weight) for endpoint in opened}
+    return Opened(stacked(arms, ports), close)
 
 
 def scripted(url: str) -> Model | None:
@@ -75,6 +98,7 @@ def open_endpoint(
     clock: Clock,
     retry: RetrySettings,
     breaker: BreakerSettings,
+    payer: Payer | None = None,
 ) -> Endpoint:
     """The innermost model: one endpoint over HTTP. Nothing is connected before the first question.
 
@@ -91,6 +115,7 @@ def open_endpoint(
         clock=clock,
         retry=retry,
         breaker=breaker,
+        payer=payer,
     )
 
 

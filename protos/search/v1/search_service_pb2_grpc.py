@@ -125,7 +125,7 @@ class SearchServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Resume(self, request, context):
-        """Goes on with a paused search. One that is not paused is FAILED_PRECONDITION.
+        """Goes on with a paused search. One that is not paused is INVALID_ARGUMENT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
