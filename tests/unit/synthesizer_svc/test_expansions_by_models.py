@@ -12,8 +12,10 @@ from shared.errors import UserError
 from shared.events import (
     CandidateProduced,
     CandidateRejected,
+    EndpointRecord,
     ExpansionFailed,
     Memory,
+    ModelBudget,
     Status,
     Usage,
     WriterRecord,
@@ -199,9 +201,7 @@ LONG = KERNEL + "\n" + "".join(f"// line {n}\n" for n in range(400))
 
 
 def edit(request):
-    return (
-        "<<<<<<< SEARCH\n// line 7\n=======\n// line seven\n>>>>>>> REPLACE\n" if "SEARCH" in request.text else WHOLE
-    )
+    return "<<<<<<< SEARCH\n// line 7\n=======\n// line seven\n>>>>>>> REPLACE\n" if "SEARCH" in request.text else WHOLE
 
 
 def test_long_parents_are_edited_and_short_ones_rewritten():
@@ -254,6 +254,15 @@ def test_hostile_comments_cannot_put_anything_on_offer():
     expand(calm, asking="moves", count=1, parent={"schedule": SPACE.default(), "source": "// calm\n"})
     expand(model, asking="moves", count=1, parent={"schedule": SPACE.default(), "source": HOSTILE})
     assert model.asked[0].schema == calm.asked[0].schema
+
+
+def test_the_budget_and_the_record_of_endpoints_go_with_every_question():
+    model = Talker(["No.", WHOLE])
+    budget, records = ModelBudget(tokens=5_000), (EndpointRecord(endpoint="here", asked=3),)
+    expand(model, count=1, model_budget=budget, endpoints=records)
+    assert {(request.search_id, request.budget, request.endpoints) for request in model.asked} == {
+        ("s1", budget, records)
+    }
 
 
 def test_an_unknown_way_of_asking_is_refused_by_name():
