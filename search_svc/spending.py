@@ -12,6 +12,7 @@ from search_svc import writers
 from search_svc.tree import Node, Tree, put
 from shared.events import CandidateProduced, CandidateRejected, Context, EndpointRecord, ExpansionFailed, Usage
 from shared.usage import UNKNOWN, by_a_model, total
+from shared.writers import filled_in
 
 
 def spent(tree: Tree, event: CandidateProduced | CandidateRejected | ExpansionFailed) -> Tree:
@@ -26,7 +27,7 @@ def fruitless(tree: Tree, event: CandidateProduced | CandidateRejected) -> Tree:
 
 def judged(tree: Tree, node: Node) -> Tree:
     """``tree`` after the verdict on ``node``; what a schedule wrote in a model's place is no gain of the endpoint's."""
-    gain = 0 if writers.filled_in(node.move) else writers.gain_micro(tree, node)
+    gain = 0 if filled_in(node.move) else writers.gain_micro(tree, node)
     return _settle(tree, node.context, node.usage, gain_micro=gain)
 
 

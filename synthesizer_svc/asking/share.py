@@ -7,14 +7,17 @@ depends on is in the request, so an expansion answered again is shared out the s
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from shared import ids
 from shared.clock import SECOND_NS
 from shared.events import ExpansionRequested, WriterRecord
 from shared.writers import SCHEDULE
 from synthesizer_svc.prompts import Asking
+
+if TYPE_CHECKING:
+    import random
 
 MOVES, REWRITE = Asking.MOVES.value, "rewrite"
 """Arms beside ``SCHEDULE``; rewriting is whole kernels and edits together."""
