@@ -27,27 +27,32 @@ class Tokenizer(Protocol):
 class CountingComposer:
     """Composes for one endpoint."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: Tokenizer | None) -> None:
+        """``tokenizer`` None: nobody counts, so tokens are bounded."""
         self._tokenizer = tokenizer
         self._known: dict[str, int] = {}
 
     async def compose(self, given: PromptInput, budget: TokenBudget) -> Prompt:
         """As ``prompts.compose``, which see for what it raises; ``exact`` if nothing had to be bounded."""
+        if self._tokenizer is None:
+            return compose(given, budget)
         known = dict(self._known)
         for _ in range(ROUNDS_MAX):
-            counted = await self._missing(given, budget, known)
+            missed = _missed(given, budget, known)
+            counted = await self._tokenizer.count(missed) if missed else None
             if not counted:
                 break
             known.update(counted)
         self._remember(known)
         return compose(given, budget, Counted(known))
 
-    async def _missing(self, given: PromptInput, budget: TokenBudget, known: Mapping[str, int]) -> Mapping[str, int]:
-        """Counts of what composing asks for and ``known`` lacks; empty when there is nothing to ask, or nobody."""
-        counter = Counted(known)
-        with suppress(DoesNotFit):  # by bounds, perhaps, and not by counts
-            compose(given, budget, counter)
-        return (await self._tokenizer.count(tuple(counter.missed)) or {}) if counter.missed else {}
-
     def _remember(self, known: dict[str, int]) -> None:
         self._known = dict(list(known.items())[-KNOWN_MAX:])
+
+
+def _missed(given: PromptInput, budget: TokenBudget, known: Mapping[str, int]) -> tuple[str, ...]:
+    """The texts whose counts composing asks for and ``known`` lacks."""
+    counter = Counted(known)
+    with suppress(DoesNotFit):  # by bounds, perhaps, and not by counts
+        compose(given, budget, counter)
+    return tuple(counter.missed)

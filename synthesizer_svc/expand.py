@@ -20,6 +20,7 @@ from synthesizer_svc.answers import Unwritten, Written
 from synthesizer_svc.asking import share
 from synthesizer_svc.asking.settings import HYBRID
 from synthesizer_svc.asking.writer import EXHAUSTED, ModelWriter
+from synthesizer_svc.counting import Tokenizer
 from synthesizer_svc.gather import Gatherer, Seen, load_operator
 from synthesizer_svc.model import Model
 from synthesizer_svc.schedule.graph import Unsupported
@@ -45,8 +46,11 @@ class Expander:
         clock: Clock,
         settings: Settings,
         trials: TrialBuild | None = None,
+        tokenizer: Tokenizer | None = None,
     ) -> None:
-        """``lowerings`` maps a language to what plans operators for it; ``trials`` builds what a model wrote."""
+        """``lowerings`` maps a language to what plans operators for it; ``trials`` builds what a model wrote;
+        ``tokenizer`` counts what it is asked.
+        """
         limits = settings.limits
         self._blobs, self._clock, self._processor = blobs, clock, processor
         self._asking, self._share_percent = settings.asking, settings.model.share_percent
@@ -58,7 +62,16 @@ class Expander:
             for language, lowering in lowerings.items()
         }
         self._model = (
-            ModelWriter(model, blobs, clock, limits=settings.model, asking=settings.asking, trials=trials)
+            ModelWriter(
+                model,
+                blobs,
+                clock,
+                limits=settings.model,
+                asking=settings.asking,
+                trials=trials,
+                contexts=tuple(endpoint.capabilities.context_tokens for endpoint in settings.endpoints),
+                tokenizer=tokenizer,
+            )
             if model
             else None
         )

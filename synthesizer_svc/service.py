@@ -26,6 +26,7 @@ from synthesizer_svc.expand import Expander, Fact
 from synthesizer_svc.generate import Generator
 from synthesizer_svc.model import Model
 from synthesizer_svc.model.opening import Opened, open_model
+from synthesizer_svc.model.tokenizer import open_tokenizer
 from synthesizer_svc.schedule.captured import CapturedLowering
 from synthesizer_svc.schedule.emit import EMITTERS
 from synthesizer_svc.schedule.lowering import Lowering
@@ -105,6 +106,7 @@ def build(
         UserError: ``MODEL_URL`` or ``MODEL_ENDPOINTS`` names no usable model.
     """
     opened = Opened(model) if model else _open_model(ports, settings)
+    tokenizer = None if model else open_tokenizer(settings.endpoints)
     if lowerings is None:
         captured = CapturedLowering(capture_s=settings.limits.capture_s, operators_max=settings.limits.operators_max)
         lowerings = dict.fromkeys(EMITTERS, captured)
@@ -117,7 +119,15 @@ def build(
         clock=ports.clock,
         settings=settings,
         trials=trials,
+        tokenizer=tokenizer,
     )
+
+    async def close() -> None:
+        if opened.close:
+            await opened.close()
+        if tokenizer:
+            await tokenizer.close()
+
     generator = Generator(expander, ports.store)
     synthesizer = Synthesizer(expander=expander, documents=ports.store.documents, bus=ports.bus, clock=ports.clock)
     return Service(
@@ -132,7 +142,7 @@ def build(
             ),
         ),
         servicers=(Servicer(name=SERVICER, add=lambda server: _serve(generator, server)),),
-        close=opened.close,
+        close=close,
     )
 
 

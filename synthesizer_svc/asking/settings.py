@@ -20,6 +20,8 @@ class AskingSettings:
     """``whole`` kernels; ``edits`` of a parent; ``moves`` of a schedule; ``hybrid``: results decide who writes. Moves
     need an emitter of the language: without one, and for drafts that nothing can be edited of, kernels are whole.
     """
+    prompt_tokens_max: int = 64_000
+    """Of a question, before repairs; an endpoint's ``context_tokens`` may leave less."""
     edits_lines: int = 300
     """Parents with more lines are edited, in ``hybrid``."""
     moves_offered_max: int = 40
@@ -38,7 +40,10 @@ class AskingSettings:
     def __post_init__(self) -> None:
         if self.asking not in ASKINGS:
             raise ValueError(f"asking is {self.asking!r}, expected one of {', '.join(ASKINGS)}")
-        if min(self.moves_offered_max, self.moves_output_tokens_max, self.machine_hour_micro) < 1:
+        if (
+            min(self.prompt_tokens_max, self.moves_offered_max, self.moves_output_tokens_max, self.machine_hour_micro)
+            < 1
+        ):
             raise ValueError("limits must be positive")
         if self.trial_s <= 0:
             raise ValueError("limits must be positive")

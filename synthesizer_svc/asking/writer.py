@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from shared import ids
@@ -15,13 +15,15 @@ from synthesizer_svc.answers import Unwritten, Written
 from synthesizer_svc.asking.conversation import Conversation, Outcome, Problem
 from synthesizer_svc.asking.form import Form, form_of
 from synthesizer_svc.asking.moves import Moves
+from synthesizer_svc.asking.room import Room
 from synthesizer_svc.asking.settings import HYBRID, AskingSettings
 from synthesizer_svc.asking.share import MOVES
 from synthesizer_svc.asking.trials import Trials
 from synthesizer_svc.asking.ways import Draft, Edits, Way, Whole
+from synthesizer_svc.counting import CountingComposer, Tokenizer
 from synthesizer_svc.gather import Seen
-from synthesizer_svc.model import CompletionRequest, Message, Model, Role
-from synthesizer_svc.prompts import Asking, compose
+from synthesizer_svc.model import CompletionRequest, Message, Model, ModelErrorCode, Role
+from synthesizer_svc.prompts import Asking, DoesNotFit, Prompt
 from synthesizer_svc.schedule.offer import Offer, offer
 from synthesizer_svc.schedule.schedule import Schedule
 from synthesizer_svc.schedule.synthesize import Prepared, situation_of
@@ -52,7 +54,12 @@ class ModelWriter:
         limits: ModelSettings,
         asking: AskingSettings,
         trials: TrialBuild | None,
+        contexts: Iterable[int] = (),
+        tokenizer: Tokenizer | None = None,
     ) -> None:
+        """``contexts``: tokens of the endpoints', 0 where unknown. ``tokenizer`` counts for all of them, or is None."""
+        self._room = Room.of(contexts, asking.prompt_tokens_max)
+        self._composer = CountingComposer(tokenizer)
         self._model, self._blobs, self._clock = model, blobs, clock
         self._limits, self._asking, self._trials = limits, asking, trials
 
@@ -87,7 +94,7 @@ class ModelWriter:
                 found[index] = Unwritten(code=EXHAUSTED, detail=detail)
                 continue
             held = found[index] = await self._held(seen, form, Moves(given, prepared, known), index)
-            if isinstance(held.outcome.result, Draft):
+            if isinstance(held, Held) and isinstance(held.outcome.result, Draft):
                 known |= {held.outcome.result.kernel_id}
         return found
 
@@ -97,7 +104,7 @@ class ModelWriter:
 
         return offer(situation_of(seen, prepared), is_known, self._asking.moves_offered_max)
 
-    async def _rewritten(self, seen: Seen, form: Form, index: int) -> Held:
+    async def _rewritten(self, seen: Seen, form: Form, index: int) -> Held | Unwritten:
         parent = seen.parents[0] if seen.parents and seen.parents[0].kernel.language == form.language else None
         whole: Way = Whole(form)
         if parent is None or self._asking.asking not in (Asking.EDITS.value, HYBRID):
@@ -106,26 +113,22 @@ class ModelWriter:
         edits = long or self._asking.asking == Asking.EDITS.value
         return await self._held(seen, form, Edits(form, parent.source) if edits else whole, index)
 
-    async def _held(self, seen: Seen, form: Form, way: Way, index: int) -> Held:
+    async def _held(self, seen: Seen, form: Form, way: Way, index: int) -> Held | Unwritten:
         expansion, limits = seen.expansion, self._limits
-        prompt = compose(
-            seen.prompt_input(
-                language=form.language,
-                flags=form.flags,
-                entry=form.entry,
-                quoted_max=limits.quoted_kernels_max,
-                asking=way.asking,
-                choices=way.choices,
-            )
-        )
         by_moves = way.asking is Asking.MOVES
         tokens_max = self._asking.moves_output_tokens_max if by_moves else limits.output_tokens_max
+        tokens_max = self._room.answer(min(tokens_max, limits.output_tokens_max))
+        try:
+            prompt = await self._prompt(seen, form, way, tokens_max)
+        except (DoesNotFit, ValueError) as error:
+            context = replace(seen.context(skill_ids=()), asking=way.asking.value)
+            return Unwritten(code=ModelErrorCode.CONTEXT.value, detail=str(error), context=context)
         request = CompletionRequest(
             system=prompt.system,
             messages=(Message(role=Role.USER, text=prompt.user),),
             # Fits the 31-bit seeds that endpoints take.
             seed=int(ids.derive(expansion.seed, expansion.expansion_id, index), 16) % (1 << 31),
-            output_tokens_max=min(tokens_max, limits.output_tokens_max),
+            output_tokens_max=tokens_max,
             deadline_s=limits.deadline_s,
             schema=way.schema,
             search_id=expansion.search_id,
@@ -147,6 +150,22 @@ class ModelWriter:
             repair_tokens_max=self._asking.repair_tokens_max,
         )
         return Held(outcome=outcome, asking=way.asking, prompt_hash=prompt_hash)
+
+    async def _prompt(self, seen: Seen, form: Form, way: Way, answer_tokens: int) -> Prompt:
+        """The question, in what an answer of ``answer_tokens`` leaves of the context.
+
+        Raises:
+            DoesNotFit, ValueError: it leaves too little, or nothing.
+        """
+        given = seen.prompt_input(
+            language=form.language,
+            flags=form.flags,
+            entry=form.entry,
+            quoted_max=self._limits.quoted_kernels_max,
+            asking=way.asking,
+            choices=way.choices,
+        )
+        return await self._composer.compose(given, self._room.question(answer_tokens))
 
     async def _distinct(self, seen: Seen, found: Mapping[int, Held | Unwritten]) -> dict[int, Answer]:
         """What each index is answered with; of equal kernels the first stands."""

@@ -15,7 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from synthesizer_svc.counting import CountingComposer
-from synthesizer_svc.prompts import ByteBound, TokenBudget, compose
+from synthesizer_svc.model.configuration import EndpointSettings
+from synthesizer_svc.model.tokenizer import open_tokenizer
+from synthesizer_svc.prompts import ByteBound, DoesNotFit, Fate, TokenBudget, compose
 from tests import model_server
 from tests.unit.synthesizer_svc.situations import SITUATIONS
 
@@ -72,6 +74,24 @@ def test_a_prompt_has_no_more_tokens_than_its_parts_are_said_to_have(tokenizer, 
     for prompt in (bounded, counted):
         assert tokenizer.tokens(prompt.system) + tokenizer.tokens(prompt.user) <= prompt.tokens <= budget.tokens
     assert len(counted.user) >= len(bounded.user)
+
+
+def test_a_small_contexts_prompt_is_counted_by_its_servers_tokenizer_and_not_bounded():
+    async def composed():
+        settings = EndpointSettings(name="here", url=model_server.url(), model=model_server.MODEL, server="llama.cpp")
+        tokenizer = open_tokenizer([settings])
+        try:
+            return await CountingComposer(tokenizer).compose(
+                SITUATIONS["improve_memory_bound"], TokenBudget(tokens=3_000)
+            )
+        finally:
+            await tokenizer.close()
+
+    prompt = asyncio.run(composed())
+    assert prompt.exact
+    assert {part.fate for part in prompt.parts} == {Fate.KEPT}  # by bounds, it would not fit at all
+    with pytest.raises(DoesNotFit):
+        compose(SITUATIONS["improve_memory_bound"], TokenBudget(tokens=3_000))
 
 
 def test_expansions_of_one_search_and_asking_read_their_shared_beginning_from_the_endpoints_cache(tokenizer):
