@@ -30,7 +30,7 @@ _SETTINGS: Mapping[Way, Mapping[str, str]] = {
     Way.SCHEDULES: {},
     Way.MOVES: {"MODEL_ASKING": "moves", "MODEL_SHARE_PERCENT": "100"},
     Way.WHOLE: {"MODEL_ASKING": "whole", "MODEL_SHARE_PERCENT": "100"},
-    Way.HYBRID: {},
+    Way.HYBRID: {"MODEL_ASKING": "hybrid", "MODEL_SHARE_PERCENT": "50"},
 }
 
 

@@ -28,6 +28,7 @@ from shared.events import (
     Usage,
 )
 from shared.writers import filled_in, writer_of
+from synthesizer_svc.settings import budget
 from tests.bench.synth_endpoints import OF_ONE_ENDPOINT
 from tests.bench.synth_plan import Cell, Equal, Plan
 from tests.bench.synth_report import Outcome
@@ -72,7 +73,7 @@ def run(cell: Cell, plan: Plan, folder: Path, model: Mapping[str, str]) -> Outco
     done = subprocess.run(
         [sys.executable, "-m", "cli.main", *map(str, arguments)],
         cwd=ROOT,
-        env=_environment(folder / f"{cell.name}.home") | (dict(model) if cell.way.asks else {}) | cell.way.settings,
+        env=(dict(model) if cell.way.asks else {}) | _environment(folder / f"{cell.name}.home") | cell.way.settings,
         check=False,
         capture_output=True,
         text=True,
@@ -83,10 +84,16 @@ def run(cell: Cell, plan: Plan, folder: Path, model: Mapping[str, str]) -> Outco
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """Without what names a model, and without skills of other searches: each must find everything itself."""
+    """Without what names a model, and without skills of other searches: each must find everything itself. What a day
+    may cost is one account all the same.
+    """
     left_out = ("SKILLS_URL", *OF_ONE_ENDPOINT, "MODEL_ENDPOINTS")
     environment = {name: value for name, value in os.environ.items() if name not in left_out}
-    return environment | {"XDG_DATA_HOME": str(home), "COLUMNS": "120"}
+    return environment | {
+        "MODEL_BUDGET_DAYS_URL": budget(os.environ).days_url,
+        "XDG_DATA_HOME": str(home),
+        "COLUMNS": "120",
+    }
 
 
 async def read(cell: Cell, out: Path, result: Mapping[str, Any]) -> Outcome:
