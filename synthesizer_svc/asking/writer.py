@@ -24,6 +24,7 @@ from synthesizer_svc.counting import CountingComposer, Tokenizer
 from synthesizer_svc.gather import Seen
 from synthesizer_svc.model import CompletionRequest, Message, Model, ModelErrorCode, Role
 from synthesizer_svc.prompts import Asking, DoesNotFit, Prompt
+from synthesizer_svc.prompts.budget import PartName
 from synthesizer_svc.schedule.offer import Offer, offer
 from synthesizer_svc.schedule.schedule import Schedule
 from synthesizer_svc.schedule.synthesize import Prepared, situation_of
@@ -39,6 +40,7 @@ class Held:
 
     outcome: Outcome
     asking: Asking
+    prompt: Prompt
     prompt_hash: str
 
 
@@ -149,7 +151,7 @@ class ModelWriter:
             repairs_max=self._asking.repair_turns,
             repair_tokens_max=self._asking.repair_tokens_max,
         )
-        return Held(outcome=outcome, asking=way.asking, prompt_hash=prompt_hash)
+        return Held(outcome=outcome, asking=way.asking, prompt=prompt, prompt_hash=prompt_hash)
 
     async def _prompt(self, seen: Seen, form: Form, way: Way, answer_tokens: int) -> Prompt:
         """The question, in what an answer of ``answer_tokens`` leaves of the context.
@@ -181,11 +183,15 @@ class ModelWriter:
     async def _answer(self, seen: Seen, held: Held, taken: set[str]) -> Answer:
         outcome, result = held.outcome, held.outcome.result
         skills = result.skill_ids if isinstance(result, Draft) else None
+        shown = held.prompt.shown
         context = replace(
             seen.context(
-                skill_ids=tuple(skill.skill_id for skill in seen.skills) if skills is None else skills,
+                skill_ids=shown(PartName.SKILLS) if skills is None else skills,
                 prompt_hash=held.prompt_hash,
             ),
+            sibling_ids=shown(PartName.SIBLINGS),
+            negative_ids=shown(PartName.FAILURES),
+            document_ids=shown(PartName.DOCUMENTS),
             conversation_hash=await self._blobs.put(outcome.record),
             asking=held.asking.value,
             endpoint=outcome.endpoint,

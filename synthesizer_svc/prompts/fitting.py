@@ -49,7 +49,10 @@ class Fitted:
         if not self.texts:
             return PartUsed(name=self.part.name, tokens=0, fate=Fate.DROPPED)
         whole = len(self.texts) == len(self.part.pieces) and not self.cut
-        return PartUsed(name=self.part.name, tokens=self.tokens, fate=Fate.KEPT if whole else Fate.CUT)
+        fate = Fate.KEPT if whole else Fate.CUT
+        shown = self.part.pieces[: len(self.texts)]
+        ids = tuple(piece.id for piece in shown if piece.id)
+        return PartUsed(name=self.part.name, tokens=self.tokens, fate=fate, ids=ids)
 
     def drop_last(self) -> None:
         self.texts.pop()

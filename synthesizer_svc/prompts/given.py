@@ -90,6 +90,8 @@ class PartUsed:
     name: str
     tokens: int
     fate: Fate
+    ids: tuple[str, ...] = ()
+    """Of the documents, skills and kernels that are shown, whole or cut."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +103,10 @@ class Prompt:
     parts: tuple[PartUsed, ...] = ()
     exact: bool = False
     """Whether tokens were counted by the endpoint's tokenizer; else they are bounds from above."""
+
+    def shown(self, part: str) -> tuple[str, ...]:
+        """Ids of what is shown in ``part``."""
+        return next((used.ids for used in self.parts if used.name == part), ())
 
     @property
     def tokens(self) -> int:

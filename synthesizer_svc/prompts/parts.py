@@ -7,6 +7,7 @@ that it can change.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from shared.events import PPM, Bound, MoveOutcome, SkillDistilled, Status
 from shared.submissions.kernel import HOSTED
@@ -114,20 +115,23 @@ def _passages(given: PromptInput) -> Iterator[Piece]:
             values={"title": passage.title, "document_id": passage.document_id},
             source=passage.text,
             quote=quoting.quoted,
+            id=passage.document_id,
         )
 
 
 def _lists(given: PromptInput) -> Iterator[Part]:
     if given.skills:
-        yield _list(PartName.SKILLS, "# Measured before", [claim(skill) for skill in given.skills])
+        lines, names = [claim(skill) for skill in given.skills], [skill.skill_id for skill in given.skills]
+        yield _list(PartName.SKILLS, "# Measured before", lines, names)
     parent = given.parents[0] if given.parents else None
     first = parent.outcome.signature if parent and parent.outcome else ""
     if lines := grouped(given.setbacks, first):
         yield _list(PartName.SETBACKS, "# Tried, and failed or did not pay", lines)
 
 
-def _list(name: PartName, heading: str, lines: Sequence[str]) -> Part:
-    pieces = tuple(Piece(template="user/item.j2", values={"line": line}) for line in lines)
+def _list(name: PartName, heading: str, lines: Sequence[str], ids: Sequence[str] = ()) -> Part:
+    named = zip_longest(lines, ids, fillvalue="")
+    pieces = tuple(Piece(template="user/item.j2", values={"line": line}, id=each) for line, each in named)
     return Part(name=name, heading=f"{heading}\n", pieces=pieces, joint="\n")
 
 
@@ -155,6 +159,7 @@ def _kernel(given: PromptInput, role: str, kernel: Quoted) -> Piece:
         values={"role": role, "candidate_id": kernel.candidate_id, "remark": remark},
         source="" if given.asking is Asking.MOVES else kernel.source,
         quote=lambda source: quoting.fenced(source, tag(given.language)),
+        id=kernel.candidate_id,
     )
 
 

@@ -23,6 +23,8 @@ class Piece:
     values: Mapping[str, object] = field(default_factory=dict)
     source: str = ""
     quote: Callable[[str], str] = fenced
+    id: str = ""
+    """Of the document, skill or kernel that it shows."""
 
     def text(self, source: str | None = None) -> str:
         """As shown, with ``source`` in the place of its own."""

@@ -203,3 +203,21 @@ def test_a_count_that_is_not_known_is_bounded_and_remembered():
     assert (counter.count("abc"), counter.count("abcd"), counter.count("")) == (1, ByteBound().count("abcd"), 0)
     assert list(counter.missed) == ["abcd"]
     assert not counter.exact
+
+
+# --- what is recorded as shown ------------------------------------------------------------------------------------
+
+
+def test_a_prompt_tells_which_documents_skills_and_kernels_it_shows():
+    assert ALL.shown(PartName.DOCUMENTS) == ("guidance/streaming-stores", "guidance/cache-blocking")
+    assert ALL.shown(PartName.SKILLS) == ("skill-1",)
+    assert ALL.shown(PartName.SIBLINGS) == ("s0", "s1", "s2")
+    assert ALL.shown(PartName.CHOICES) == ()
+
+
+def test_what_the_budget_left_out_is_not_told_as_shown():
+    prompt = compose(FULL, TokenBudget(tokens=ALL.tokens - 1))
+    assert prompt.shown(PartName.SIBLINGS) == ("s0", "s1")
+    least = compose(FULL, TokenBudget(tokens=LEAST))
+    assert least.shown(PartName.DOCUMENTS) == least.shown(PartName.SIBLINGS) == ()
+    assert least.shown(PartName.PARENTS) == ("c4",)
