@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.phases import PAUSED
+from cli.rundir import RunDirectory
 from shared.usage import in_words
 
 if TYPE_CHECKING:
@@ -65,6 +67,8 @@ def lines(finished: Finished) -> list[str]:
 
 
 def go_on(result: dict[str, Any]) -> str:
-    """The command that goes on with a paused search."""
+    """The command that goes on with a paused search: in its own run directory, or where the server has it."""
+    here = result["run_dir"]
+    own = here and RunDirectory(path=Path(here)).database.is_file()
     more = " --model-budget AMOUNT (or --model-tokens N)" if result["reason"] == "budget" else ""
-    return f"kernelevolve resume {result['run_dir'] or result['search_id']}{more}"
+    return f"kernelevolve resume {here if own else result['search_id']}{more}"
