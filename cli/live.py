@@ -20,8 +20,10 @@ from shared.events import (
     Event,
     Purpose,
     SearchFinished,
+    SearchPaused,
     Status,
 )
+from shared.writers import INSTEAD_OF, filled_in
 
 NS_PER_S = 1_000_000_000
 LINES_SHOWN = 8
@@ -102,8 +104,11 @@ def describe(event: Event, before: Progress, after: Progress) -> str:
             return f"  rejected before evaluation: {event.code} {event.detail}".rstrip()
         case SearchFinished():
             return f"finished: {event.outcome} ({event.reason}) after {event.evaluations} evaluations"
-        case CandidateProduced():
-            return ""
+        case SearchPaused():
+            return f"paused: {event.code}: {event.detail}"
+        case CandidateProduced() if filled_in(event.move):
+            reason = next(entry.value for entry in event.move.parameters if entry.name == INSTEAD_OF)
+            return f"  a schedule instead of a model: {reason}"
         case _:
             return ""
 

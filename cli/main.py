@@ -16,7 +16,8 @@ COMMANDS = {
     "optimize": "Search for a faster kernel of an operator.",
     "evaluate": "Prove and time a kernel of your own.",
     "admit": "Tell how many wrong answers an operator's check rejects.",
-    "resume": "Finish a search after a crash or an interruption.",
+    "resume": "Go on with a search after a pause, a crash or an interruption.",
+    "export": "Write what models were asked and answered, for training.",
     "replay": "Verify a recorded search, or continue it another way.",
     "explain": "Tell why each kernel was tried and what was measured.",
     "report": "Write the HTML report of a search again.",
@@ -29,6 +30,7 @@ COMMANDS = {
     "cancel": "End a search on a server.",
     "serve": "Run one service, or all of them, in the foreground.",
     "dlq": "List, show and redrive records that no service could handle.",
+    "models": "List the configured models; check what their endpoints do.",
     "token": "Make bearer tokens for a server.",
 }
 """Name and summary, so that ``--help`` imports no command."""

@@ -13,8 +13,9 @@ import click
 from search_svc.policies import REGISTRY
 from search_svc.service import BASELINES
 from shared.errors import UserError
-from shared.events import PPM, Budget, Entry
+from shared.events import PPM, Budget, Entry, ModelBudget
 from shared.shapes import INT64_MAX, INT64_MIN
+from shared.usage import MICRO
 
 NS_PER_S = 1_000_000_000
 
@@ -32,8 +33,19 @@ class Options:
     baseline: str
 
 
+_OF_MODELS: tuple[Callable[[Any], Any], ...] = (
+    click.option(
+        "--model-budget",
+        default=0.0,
+        metavar="AMOUNT",
+        help="What the whole search may spend on models, in the currency of their prices; then it pauses. 0: no limit.",
+    ),
+    click.option("--model-tokens", default=0, help="The same in tokens, read and written. 0: no limit."),
+)
+
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.argument("operator", type=click.Path(path_type=Path)),
+    click.option("--workload", default="", metavar="UUID", help="Of a definition's, when it has several."),
     click.option("--chip", default="cpu-x86_64", show_default=True, help="Target chip; see `kernelevolve chips`."),
     click.option("--policy", default="greedy", show_default=True, help=f"How to search: {', '.join(REGISTRY)}."),
     click.option(
@@ -46,6 +58,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--threads", default=1, show_default=True, help="Threads a kernel and the baselines may use."),
     click.option("--target-speedup", default=0.0, help="Stop at this speedup; 0 means no limit."),
     click.option("--sol-fraction", default=0.0, help="Stop at this fraction of the speed of light; 0 means no limit."),
+    *_OF_MODELS,
     click.option("--baseline", default="best", show_default=True, type=click.Choice(BASELINES), help="What to beat."),
 )
 
@@ -53,6 +66,13 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
 def of_a_search(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give ``command`` the argument OPERATOR and the options that ``gather`` reads."""
     for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def of_models(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give ``command`` the options that ``budget_of_models`` reads."""
+    for option in reversed(_OF_MODELS):
         command = option(command)
     return command
 
@@ -69,6 +89,8 @@ def gather(
     threads: int,
     target_speedup: float,
     sol_fraction: float,
+    model_budget: float,
+    model_tokens: int,
     baseline: str,
 ) -> Options:
     """The options as given.
@@ -86,11 +108,25 @@ def gather(
             stall=whole("--stall", stall),
             target_speedup_ppm=whole("--target-speedup", target_speedup, PPM),
             sol_fraction_ppm=whole("--sol-fraction", sol_fraction, PPM),
+            model=budget_of_models(model_budget, model_tokens),
         ),
         seed=whole("--seed", seed),
         threads=whole("--threads", threads),
         baseline=baseline,
     )
+
+
+def budget_of_models(amount: float, tokens: int) -> ModelBudget:
+    """What models may cost, as events carry it.
+
+    Raises:
+        UserError: a number that is none, or below 0.
+    """
+    made = ModelBudget(tokens=whole("--model-tokens", tokens), cost_micro=whole("--model-budget", amount, MICRO))
+    for option, value in (("--model-tokens", made.tokens), ("--model-budget", made.cost_micro)):
+        if value < 0:
+            raise UserError("is negative", where=option, hint="0 means no limit")
+    return made
 
 
 def whole(option: str, value: float, unit: int = 1) -> int:

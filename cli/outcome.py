@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cli import spending
+from cli.phases import PAUSED
 from search_svc import projection
 from search_svc.tree import Node, Tree
 from shared.events import PPM, Evaluation
+from shared.usage import by_a_model
 
 NS_PER_S = 1_000_000_000
 NS_PER_US = 1_000
@@ -24,8 +27,8 @@ class Finished:
 
 
 def final_object(tree: Tree, *, run_dir: Path | None, artefact: Path | None, total_ns: int) -> dict[str, Any]:
-    """Outcome, winner and where the time went. ``best`` is null unless a winner was announced; ``run_dir`` is null when
-    nothing was written here.
+    """Outcome, winner and where the time went. The outcome of a search that waits to be resumed is ``paused``.
+    ``best`` is null unless a winner was announced; ``run_dir`` is null when nothing was written here.
 
     ``seconds.framework`` is what this project's own code took: the evaluator's time outside building, checking, timing
     and profiling, and the synthesizer's time without a model.
@@ -33,17 +36,18 @@ def final_object(tree: Tree, *, run_dir: Path | None, artefact: Path | None, tot
     summary = projection.summarize(tree)
     winner = projection.winner(tree)
     stages = projection.stage_totals(tree)
-    synthesis_ns = sum(node.usage.latency_ns for node in tree.nodes.values() if not node.usage.output_tokens)
+    synthesis_ns = sum(node.usage.latency_ns for node in tree.nodes.values() if not by_a_model(node.usage))
     return {
         "search_id": summary.search_id,
         "operator": tree.search.operator.name,
         "chip": tree.search.chip,
-        "outcome": summary.outcome,
+        "outcome": PAUSED if summary.phase == PAUSED else summary.outcome,
         "reason": summary.reason,
         "detail": summary.detail,
         "best": best_object(tree, winner, artefact) if winner else None,
         "evaluations": tree.charged,
         "statuses": dict(summary.statuses),
+        "model": spending.model_object(summary),
         "seconds": {
             "total": seconds(total_ns),
             "build": seconds(stages.build_ns),

@@ -14,6 +14,7 @@ from shared.events import (
     NodePruned,
     Purpose,
     SearchFinished,
+    SearchPaused,
     SearchResumed,
     SearchStarted,
     Speedup,
@@ -45,6 +46,7 @@ class Progress:
     best_move: str = ""
     final_running: bool = False
     finished: SearchFinished | None = None
+    paused: SearchPaused | None = None
 
     @property
     def eta_ns(self) -> int | None:
@@ -73,7 +75,10 @@ def fold(progress: Progress, event: Event) -> Progress:
             )
         case SearchResumed():  # nobody searched in between
             down_ns = max(0, event.at_ns - progress.now_ns)
-            return replace(progress, started_ns=progress.started_ns + down_ns, now_ns=progress.now_ns + down_ns)
+            started_ns, now_ns = progress.started_ns + down_ns, progress.now_ns + down_ns
+            return replace(progress, started_ns=started_ns, now_ns=now_ns, paused=None)
+        case SearchPaused():
+            return replace(progress, paused=event)
         case CandidateRejected():
             return replace(progress, rejected=progress.rejected + 1)
         case EvaluationCompleted():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from cli import history
 from cli.server import talk
+from shared import ids
 from shared.errors import LogError
-from shared.ids import ID_LENGTH
 
 if TYPE_CHECKING:
     from cli.client import Exported, KernelEvolveClient
@@ -39,7 +38,7 @@ def find(name: str, source: str | None, server: str | None) -> Recorded:
         NotFound: the server knows no such search.
     """
     path = Path(name)
-    if source is None and (path.exists() or not re.fullmatch(f"[0-9a-f]{{{ID_LENGTH}}}", name)):
+    if source is None and (path.exists() or not ids.is_one(name)):
         return Recorded(past=asyncio.run(history.open_past(path)), source="file")
     if source is None or source in SERVER_SOURCES:
         return _from_server(name, source or "journal", server)

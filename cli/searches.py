@@ -8,14 +8,19 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from cli import spending
+from cli.phases import PAUSED
 from protos.search.v1 import search_service_pb2 as pb
-from shared.events import PPM
+from shared import proto_codec
+from shared.events import PPM, Usage
+from shared.usage import by_a_model, in_words
 
 NS_PER_S = 1_000_000_000
 
 
 def plain(search: pb.Search) -> dict[str, Any]:
     """A search as a JSON object; unknown numbers are null."""
+    usage = _spent(search)
     return {
         "search_id": search.search_id,
         "operator": search.operator_name,
@@ -45,6 +50,7 @@ def plain(search: pb.Search) -> dict[str, Any]:
         "elapsed_seconds": search.elapsed_ns / NS_PER_S,
         "eta_seconds": search.eta_ns / NS_PER_S if search.eta_ns >= 0 else None,
         "journal_length": search.journal_length,
+        "model": spending.plain(usage) if by_a_model(usage) else None,
     }
 
 
@@ -57,13 +63,17 @@ def lines(search: pb.Search) -> list[str]:
         f"state     {_state(search)}" + (f": {search.detail}" if search.detail else ""),
         f"tried     {search.charged} of {search.budget_evaluations} evaluations; {search.nodes} candidates",
     ]
-    if not search.outcome:
+    if search.phase == PAUSED:
+        text.append(f"go on     kernelevolve resume {search.search_id}")
+    elif not search.outcome:
         text.append(f"open      {search.synthesizing} being written, {search.evaluating} being evaluated")
     if search.winner_id:
         interval = f"{search.winner_low_ppm / PPM:.2f} to {search.winner_high_ppm / PPM:.2f}"
         text.append(f"speedup   {search.winner_speedup_ppm / PPM:.2f}x; 99.4 % interval {interval}, re-measured")
     elif search.best_candidate_id:
         text.append(f"best      {search.best_speedup_ppm / PPM:.2f}x so far, not re-measured")
+    if by_a_model(_spent(search)):
+        text.append(f"models    {in_words(_spent(search))}")
     eta = f", about {search.eta_ns // NS_PER_S} s to go" if search.eta_ns >= 0 and not search.outcome else ""
     text.append(f"time      submitted {search.submitted_at.ToJsonString()}, {search.elapsed_ns // NS_PER_S} s{eta}")
     return text
@@ -83,7 +93,15 @@ def table(searches: Iterable[pb.Search]) -> Table:
     return shown
 
 
+def _spent(search: pb.Search) -> Usage:
+    usage = proto_codec.from_message(Usage, search.spent)
+    assert isinstance(usage, Usage)
+    return usage
+
+
 def _state(search: pb.Search) -> str:
+    if search.phase == PAUSED:
+        return f"paused ({search.reason})"
     return f"{search.outcome} ({search.reason})" if search.outcome else search.phase
 
 

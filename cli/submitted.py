@@ -73,6 +73,21 @@ def read_problems(path: Path, uuid: str, workloads: Path | None) -> tuple[Proble
     )
 
 
+def read_operator(path: Path, uuid: str) -> OperatorSpec:
+    """The one operator at ``path``: as ``read_problems``, of a definition the workload ``uuid``, or its only one.
+
+    Raises:
+        UserError: it has several workloads, and ``uuid`` names none; else as ``read_problems``.
+    """
+    problems = read_problems(path, uuid or "all", None)
+    if len(problems) > 1:
+        known = ", ".join(problem.workload.uuid for problem in problems[:3] if problem.workload)
+        raise UserError(
+            f"has {len(problems)} workloads", where=str(path), hint=f"--workload UUID: a search is for one; {known} …"
+        )
+    return problems[0].spec
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
     """A kernel's file, read once. ``name`` is what a trace calls it."""

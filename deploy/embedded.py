@@ -15,10 +15,11 @@ import search_svc.settings
 import synthesizer_svc.service
 import synthesizer_svc.settings
 from evaluator_svc.evaluators import Evaluates, evaluator_of
+from evaluator_svc.trials import Trials
 from shared import topics, wire
 from shared.consume import ConsumeLimits
 from shared.errors import ChipError
-from shared.events import Event, OperatorRef, SearchFinished
+from shared.events import Event, ModelBudget, OperatorRef, SearchFinished, SearchPaused
 from shared.ports import Ports, open_ports
 from shared.runtime import Running, running
 from shared.settings import PortSettings
@@ -47,7 +48,7 @@ class Embedded:
         await self.evaluator.admit(operator, threads)
 
     async def watch(self, search_id: str) -> AsyncIterator[Event]:
-        """Facts of one search published since this process began, until SearchFinished.
+        """Facts of one search published since this process began, until it has finished or waits to be resumed.
 
         Raises:
             Exception: the failure of a service, as soon as one fails.
@@ -64,27 +65,37 @@ class Embedded:
                 if getattr(event, "search_id", "") != search_id:
                     continue
                 yield event
-                if isinstance(event, SearchFinished):
+                if isinstance(event, SearchFinished | SearchPaused):
                     return
 
 
 @asynccontextmanager
 async def embedded(
-    store_url: str, chip: str, environment: Mapping[str, str], *, resume: bool = False
+    store_url: str,
+    chip: str,
+    environment: Mapping[str, str],
+    *,
+    resume: bool = False,
+    resumed_with: ModelBudget = search_svc.service.NO_BUDGET,
 ) -> AsyncIterator[Embedded]:
     """The whole system over ``store_url``, for the length of the block.
 
-    ``resume``: ask again for everything outstanding, because the bus that held the requests died with its process.
+    ``resume``: ask again for everything outstanding, because the bus that held the requests died with its process, and
+    go on with what was paused; it may then spend ``resumed_with`` on models.
 
     Raises:
         UserError: a setting, the store or the chip's toolchain is unusable.
     """
     async with open_ports(PortSettings(bus_url="memory:", store_url=store_url, cache_url="memory:")) as ports:
         search_settings, _ = search_svc.settings.from_env(environment)
-        search = search_svc.service.build(ports, replace(search_settings, reissue_outstanding=resume))
+        search = search_svc.service.build(
+            ports, replace(search_settings, reissue_outstanding=resume), resumed_with=resumed_with
+        )
         knowledge, library = knowledge_svc.service.build(ports, knowledge_svc.settings.from_env(environment))
-        synthesizer = synthesizer_svc.service.build(ports, synthesizer_svc.settings.from_env(environment), library)
         evaluator = open_evaluator(ports, chip, environment)
+        synthesizer = synthesizer_svc.service.build(
+            ports, synthesizer_svc.settings.from_env(environment), library, trials=Trials(evaluator)
+        )
         evaluation = evaluator_svc.service.build(ports, evaluator.settings, evaluator=evaluator, leaves_when_out=True)
         async with running(
             (knowledge, synthesizer, evaluation, search), ports, ConsumeLimits(drain_s=DRAIN_S)

@@ -11,6 +11,8 @@ import knowledge_svc.settings
 import search_svc.settings
 import synthesizer_svc.service
 import synthesizer_svc.settings
+from evaluator_svc.evaluators import evaluator_of
+from evaluator_svc.trials import Trials
 from search_svc import replica
 from shared.ports import Ports
 from shared.service import Service
@@ -24,9 +26,12 @@ def services(ports: Ports, environment: Mapping[str, str]) -> Sequence[Service]:
     """
     search_settings, _ = search_svc.settings.from_env(environment)
     knowledge, library = knowledge_svc.service.build(ports, knowledge_svc.settings.from_env(environment))
+    evaluator = evaluator_of(ports, evaluator_svc.settings.from_env(environment))
     return (
         knowledge,
-        synthesizer_svc.service.build(ports, synthesizer_svc.settings.from_env(environment), library),
-        evaluator_svc.service.build(ports, evaluator_svc.settings.from_env(environment)),
+        synthesizer_svc.service.build(
+            ports, synthesizer_svc.settings.from_env(environment), library, trials=Trials(evaluator)
+        ),
+        evaluator_svc.service.build(ports, evaluator.settings, evaluator=evaluator),
         replica.build(ports, search_settings),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import secrets
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -103,6 +104,16 @@ class Evaluator:
                 await bench.suite()
         except OracleLost as lost:
             raise OperatorError(f"cannot be run: {lost}", where=operator.name) from lost
+
+    async def build(self, source: str, flags: Sequence[str], language: str) -> Built | BuildFailed:
+        """Build a kernel and do nothing with it; nothing is timed meanwhile.
+
+        Raises:
+            ChipError: no compiler.
+            Fatal: no box could be started.
+        """
+        async with self._device.gate.shared():
+            return await self._toolchain.build(source, flags, language=language)
 
     async def ready(self) -> None:
         """Prove that a kernel can be built and run here: see ``readiness``. Hosted kernels prove it when they start.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from evaluator_svc import nvidia
@@ -11,7 +11,7 @@ from evaluator_svc.evaluate import Evaluator
 from evaluator_svc.settings import Settings
 from evaluator_svc.simulated import TOOLCHAIN, SimulatedEvaluator
 from evaluator_svc.stages import Stopwatch
-from evaluator_svc.toolchains import Toolchain
+from evaluator_svc.toolchains import BuildFailed, Built, Toolchain
 from evaluator_svc.toolchains.by_language import ToolchainByLanguage
 from evaluator_svc.toolchains.cpu import CpuToolchain
 from evaluator_svc.toolchains.hosted import LANGUAGES, HostedToolchain
@@ -46,6 +46,10 @@ class Evaluates(Protocol):
 
     async def evaluate(self, request: EvaluationRequested, watch: Stopwatch | None = None) -> Evaluation:
         """Raises ``Unavailable`` while the store or the cache is gone; nothing about a kernel raises."""
+        ...
+
+    async def build(self, source: str, flags: Sequence[str], language: str) -> Built | BuildFailed:
+        """Build a kernel and do nothing with it. Raises ``ChipError`` or ``Fatal`` when nothing can be built here."""
         ...
 
     async def ready(self) -> None:

@@ -12,11 +12,13 @@ from evaluator_svc.on_demand import Kept, OnDemand, Understood, Update
 from evaluator_svc.requested import Asked, Foreign
 from evaluator_svc.settings import HARNESS_VERSION
 from evaluator_svc.telling import Ended
+from evaluator_svc.trials import Trials
 from protos.evaluator.v1 import evaluator_service_pb2 as pb
 from protos.evaluator.v1 import evaluator_service_pb2_grpc as rpc
 from shared import chips, proto_codec
 from shared.errors import Poison, UserError
 from shared.events import Purpose
+from shared.trial_build import BuildErrors, TrialKernel
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -24,14 +26,29 @@ Context = grpc.aio.ServicerContext[Any, Any]
 class EvaluatorServicer(rpc.EvaluatorServiceServicer):
     """Speaks for this worker alone: which one answers is the load balancer's choice."""
 
-    def __init__(self, on_demand: OnDemand) -> None:
-        self._on_demand = on_demand
+    def __init__(self, on_demand: OnDemand, trials: Trials) -> None:
+        self._on_demand, self._trials = on_demand, trials
 
     async def Evaluate(self, request: pb.EvaluateRequest, context: Context) -> AsyncIterator[pb.EvaluateResponse]:
         """See the proto file."""
         async with aclosing(self._on_demand.evaluate(_asked(request))) as updates:
             async for update in updates:
                 yield _told(update)
+
+    async def Build(self, request: pb.BuildRequest, context: Context) -> pb.BuildResponse:
+        """See the proto file."""
+        kernel = TrialKernel(
+            chip=request.chip,
+            language=request.language,
+            source=request.kernel_source,
+            flags=tuple(request.flags),
+            entry=request.entry,
+        )
+        found = await self._trials.build(kernel)
+        if isinstance(found, BuildErrors):
+            status: Any = proto_codec.number(found.status)
+            return pb.BuildResponse(status=status, text=found.text)
+        return pb.BuildResponse(built=True)
 
     async def GetLedger(self, request: pb.GetLedgerRequest, context: Context) -> pb.GetLedgerResponse:
         """See the proto file."""
@@ -52,9 +69,9 @@ class EvaluatorServicer(rpc.EvaluatorServiceServicer):
         )
 
 
-def add(on_demand: OnDemand, server: grpc.aio.Server) -> None:
-    """Serve ``on_demand`` on ``server``."""
-    rpc.add_EvaluatorServiceServicer_to_server(EvaluatorServicer(on_demand), server)
+def add(on_demand: OnDemand, trials: Trials, server: grpc.aio.Server) -> None:
+    """Serve ``on_demand`` and ``trials`` on ``server``."""
+    rpc.add_EvaluatorServiceServicer_to_server(EvaluatorServicer(on_demand, trials), server)
 
 
 def _told(update: Update) -> pb.EvaluateResponse:

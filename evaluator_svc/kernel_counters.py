@@ -59,14 +59,29 @@ def _family(cpus: frozenset[int]) -> tuple[float, list[int]]:
     """Processor time of this process and its descendants, and the ids of those that are bound to ``cpus``."""
     me = psutil.Process()
     total, pids = sum(me.cpu_times()[:4]), []
-    for child in me.children(recursive=True):
+    for pid in descendants(me.pid):
         try:
+            child = psutil.Process(pid)
             total += sum(child.cpu_times()[:4])
             if cpus.issuperset(child.cpu_affinity()):
                 pids.append(child.pid)
         except psutil.Error:
             continue  # it ended: what it used is in its parent's count
     return total, pids
+
+
+def descendants(pid: int, proc: Path = PROC) -> list[int]:
+    """Processes below ``pid``. The kernel lists a thread's children itself, which saves reading every process' parent;
+    without CONFIG_PROC_CHILDREN all are read.
+    """
+    try:
+        lists = [file.read_text() for file in (proc / str(pid) / "task").glob("*/children")]
+    except OSError:  # it, or one of its threads, has just ended
+        lists = []
+    if not lists:
+        return [child.pid for child in psutil.Process(pid).children(recursive=True)] if psutil.pid_exists(pid) else []
+    children = [int(word) for listed in lists for word in listed.split()]
+    return children + [below for child in children for below in descendants(child, proc)]
 
 
 def _involuntary(pids: Sequence[int]) -> dict[int, int]:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import re
 import shutil
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from shared.machine import processor
 ITERATIONS = 100
 TIMEOUT_S = 10.0
 LOOPS_MAX = 3
+KNOWN_MAX = 512
+"""Answers kept. They depend on nothing but the loops, and asking takes as long as starting a box does."""
 NAMES = ("llvm-mca", *(f"llvm-mca-{number}" for number in range(22, 12, -1)))
 AVX512_MODEL = "skylake-avx512"
 """Used where the processor's own model lacks AVX-512 (Zen 4 before LLVM 16): ports differ, dependences hold."""
@@ -24,6 +27,9 @@ _CYCLES = re.compile(r"^Total Cycles:\s+(\d+)", re.MULTILINE)
 _THROUGHPUT = re.compile(r"^Block RThroughput:\s+([\d.]+)", re.MULTILINE)
 
 
+_known: OrderedDict[tuple[str, tuple[LoopFacts, ...]], tuple[Throughput, ...]] = OrderedDict()
+
+
 async def throughputs(loops: Sequence[LoopFacts]) -> tuple[tuple[Throughput, ...], str]:
     """Figures of the heaviest loops, or none and the reason."""
     tool = next((found for found in map(shutil.which, NAMES) if found), None)
@@ -31,7 +37,10 @@ async def throughputs(loops: Sequence[LoopFacts]) -> tuple[tuple[Throughput, ...
         return (), "llvm-mca is not installed (apt-get install llvm)"
     if not loops:
         return (), "no innermost loop with floating-point work found"
-    chosen = loops[:LOOPS_MAX]
+    chosen = tuple(loops[:LOOPS_MAX])
+    if (tool, chosen) in _known:
+        _known.move_to_end((tool, chosen))
+        return _known[tool, chosen], ""
     wide = any(loop.vector_bits > 256 for loop in chosen)
     models = ("native", AVX512_MODEL) if wide and "avx512f" in processor().flags else ("native",)
     reason = ""
@@ -39,6 +48,9 @@ async def throughputs(loops: Sequence[LoopFacts]) -> tuple[tuple[Throughput, ...
         done = await _together(tool, chosen, model)
         figures = tuple(one for one in done if isinstance(one, Throughput))
         if figures:
+            _known[tool, chosen] = figures
+            if len(_known) > KNOWN_MAX:
+                _known.popitem(last=False)
             return figures, ""
         reason = str(done[0])
     return (), reason

@@ -213,10 +213,15 @@ class Boxed:
 
     def wait(self, timeout_s: float) -> int | None:
         """The exit status (128 + signal when killed by one), or None when time is up."""
-        try:
-            status = self.process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return None
+        if self.process.poll() is None:
+            # `Popen.wait` with a limit sleeps and looks again, for up to 50 ms at a time.
+            ending = _pidfd(self.process.pid)
+            try:
+                if not _ended(ending, timeout_s):
+                    return None
+            finally:
+                os.close(ending)
+        status = self.process.wait()
         return status if status >= 0 else 128 - status
 
     def signal(self) -> None:
@@ -238,10 +243,10 @@ class Boxed:
         self.signal()
         gone = self.wait(KILL_WAIT_S) is not None
         if self.watch >= 0:
-            if not select.select([self.watch], [], [], 0)[0]:  # somebody killed the keeper
+            if not _ended(self.watch, 0):  # somebody killed the keeper
                 with suppress(ProcessLookupError):
                     signal.pidfd_send_signal(self.watch, signal.SIGKILL)
-            gone = bool(select.select([self.watch], [], [], KILL_WAIT_S)[0]) and gone
+            gone = _ended(self.watch, KILL_WAIT_S) and gone
             os.close(self.watch)
             self.watch = -1
         if not gone:
@@ -324,6 +329,13 @@ def _inner_pid(told: int) -> int:
     with os.fdopen(os.dup(told), "rb") as pipe:
         said = pipe.read()
     return int(json.loads(said)["child-pid"]) if said else 0
+
+
+def _ended(pidfd: int, timeout_s: float) -> bool:
+    """Whether the process ends within ``timeout_s``."""
+    looked = select.poll()  # unlike `select.select`, for descriptors of any number
+    looked.register(pidfd, select.POLLIN)
+    return bool(looked.poll(1000 * timeout_s))
 
 
 def _pidfd(pid: int) -> int:

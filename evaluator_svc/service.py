@@ -8,6 +8,7 @@ from evaluator_svc.evaluators import Evaluates, evaluator_of
 from evaluator_svc.on_demand import OnDemand
 from evaluator_svc.pool import Worker
 from evaluator_svc.settings import Settings
+from evaluator_svc.trials import Trials
 from shared.ports import Ports
 from shared.service import Service, Servicer
 
@@ -33,7 +34,7 @@ def serve(ports: Ports, worker: Worker, evaluator: Evaluates) -> Service:
     def add(server: Any) -> None:
         from evaluator_svc import grpc_api  # needs the extra `grpc`, which embedded programs may lack
 
-        grpc_api.add(OnDemand(ports.store, evaluator, worker), server)
+        grpc_api.add(OnDemand(ports.store, evaluator, worker), Trials(evaluator, worker.slots), server)
 
     return Service(
         name=NAME,

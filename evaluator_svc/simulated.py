@@ -13,11 +13,14 @@ import hashlib
 import math
 import os
 import signal
+from collections.abc import Sequence
 from statistics import NormalDist
 
 from evaluator_svc.canary import Finding
 from evaluator_svc.settings import HARNESS_VERSION, Settings
 from evaluator_svc.stages import Stopwatch
+from evaluator_svc.toolchains import BuildFailed, Built
+from shared.errors import ChipError
 from shared.events import (
     PPM,
     Entry,
@@ -58,6 +61,10 @@ class SimulatedEvaluator:
     def environment(self) -> tuple[Entry, ...]:
         """What it is, and by which rules."""
         return (WARNING, Entry(name="harness", value=HARNESS_VERSION))
+
+    async def build(self, source: str, flags: Sequence[str], language: str) -> Built | BuildFailed:  # noqa: ARG002
+        """There is nothing to build."""
+        raise ChipError("the simulated chip builds nothing")
 
     async def ready(self) -> None:
         """There is nothing to build or run."""

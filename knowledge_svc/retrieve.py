@@ -17,8 +17,13 @@ from shared.knowledge import KnowledgeQuery, Passage
 FACET_GAIN = 0.25
 """How much one agreeing facet multiplies the text's relevance by, beyond 1. Chosen on the table of queries in the
 tests: much above it facets drown the words."""
+BOUND_GAIN = 1.0
+"""The same for an agreeing bottleneck, divided by the number of those that a document is about: what limits a kernel
+decides what its next change should be, and a page on every bottleneck says least about this one."""
 ERROR_GAIN = 2.0
 """The same for a matching error signature: whoever repairs a kernel needs the pages on its failure before any other."""
+NO_ERROR = 0.5
+"""What is left of the relevance of a page on failures for a kernel that passed and whose bottleneck is known."""
 GAIN_FLOOR = 0.05
 """Score per gain where no word matches: orders documents for a query that has facets only."""
 
@@ -66,7 +71,8 @@ def retrieve(
         hit = best.get(document.id, Hit(document_id=document.id, section=0, relevance=0.0))
         if gained is None or (hit.relevance == 0.0 and (gained == 0.0 or query.words)):
             continue
-        score = hit.relevance * (1 + gained) + GAIN_FLOOR * gained
+        relevance = hit.relevance * (NO_ERROR if _on_failures_alone(query, document) else 1)
+        score = relevance * (1 + gained) + GAIN_FLOOR * gained
         passages.append(_passage(document, hit.section, round(score, 6)))
     return tuple(sorted(passages, key=lambda p: (-p.score, p.document_id))[: max(limit, 0)])
 
@@ -106,12 +112,13 @@ def gain(query: KnowledgeQuery, chip: ChipFacets, document: Document) -> float |
         _agrees((document.architecture,), (chip.architecture,)),
         _agrees(document.languages, (query.language,)),
         _agrees(document.operator_classes, operator_classes(query.operator_class)),
-        _agrees(document.bounds, () if query.bound is Bound.UNKNOWN else (query.bound.value,)),
     )
+    bound = _agrees(document.bounds, () if query.bound is Bound.UNKNOWN else (query.bound.value,))
     error = _matches(document.error_signatures, query.error)
-    if False in (*facets, error):
+    if False in (*facets, bound, error):
         return None
-    return FACET_GAIN * facets.count(True) + (ERROR_GAIN if error else 0.0)
+    by_bound = BOUND_GAIN / len(document.bounds) if bound else 0.0
+    return FACET_GAIN * facets.count(True) + by_bound + (ERROR_GAIN if error else 0.0)
 
 
 def operator_classes(text: str) -> tuple[str, ...]:
@@ -137,6 +144,11 @@ def _agrees(document: Sequence[str], query: Sequence[str]) -> bool | None:
     wanted = {value.lower() for value in query if value}
     offered = {value.lower() for value in document if value}
     return bool(wanted & offered) if wanted and offered else None
+
+
+def _on_failures_alone(query: KnowledgeQuery, document: Document) -> bool:
+    passed = not query.error and query.bound is not Bound.UNKNOWN
+    return passed and bool(document.error_signatures) and not document.bounds
 
 
 def _matches(signatures: Sequence[str], error: str) -> bool | None:

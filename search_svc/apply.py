@@ -21,11 +21,13 @@ from shared.events import (
     Event,
     ExpansionFailed,
     ExpansionRequested,
+    ModelBudget,
     NodePruned,
     Purpose,
     SearchCancelled,
     SearchFinished,
     SearchForked,
+    SearchPaused,
     SearchResumed,
     SearchStarted,
 )
@@ -69,8 +71,10 @@ def _applied(tree: Tree, event: Event) -> Tree:
             return tree if tree.finished else replace(tree, limit="cancelled")
         case SearchForked():
             return _forked(tree, event)
+        case SearchPaused():
+            return replace(tree, paused=True)
         case SearchResumed():
-            return replace(tree, down_ns=tree.down_ns + max(0, event.at_ns - tree.now_ns))
+            return _resumed(tree, event)
         case SearchFinished():
             return replace(tree, outcome=event.outcome, reason=event.reason, winner_id=event.best_candidate_id)
         case SearchStarted():
@@ -84,6 +88,19 @@ def _pruned(tree: Tree, event: NodePruned) -> Tree:
     if node is None:
         return replace(tree, ignored=tree.ignored + 1)
     return put_node(tree, replace(node, pruned=event.rule))
+
+
+def _resumed(tree: Tree, event: SearchResumed) -> Tree:
+    """Nobody searched since the latest fact, and what halted the search may be over."""
+    old = tree.search.budget.model
+    model = ModelBudget(tokens=event.model.tokens or old.tokens, cost_micro=event.model.cost_micro or old.cost_micro)
+    return replace(
+        tree,
+        search=replace(tree.search, budget=replace(tree.search.budget, model=model)),
+        down_ns=tree.down_ns + max(0, event.at_ns - tree.now_ns),
+        halted=("", ""),
+        paused=False,
+    )
 
 
 def _forked(tree: Tree, event: SearchForked) -> Tree:
@@ -107,6 +124,9 @@ def _forked(tree: Tree, event: SearchForked) -> Tree:
         charged=tree.charged,
         duplicates=tree.duplicates,
         rejected=tree.rejected,
+        writers=tree.writers,
+        endpoints=tree.endpoints,
+        spent=tree.spent,
         ignored=tree.ignored,
         best_id=tree.best_id,
         since_best=tree.since_best,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from search_svc import limits, policies, scoring
+from search_svc import limits, policies, scoring, spending, writers
 from search_svc.tree import (
     RETRYABLE,
     FinalTry,
@@ -62,7 +62,7 @@ def _verdict(tree: Tree, event: EvaluationCompleted) -> Tree:
         return _given_up(put_node(tree, node), event.evaluation.status)
     better = node.passed and (tree.best is None or score > tree.best.score_ppm)
     tree = replace(
-        put_node(tree, node),
+        put_node(spending.judged(writers.judged(tree, node), node), node),
         best_id=node.candidate_id if better else tree.best_id,
         since_best=0 if better else tree.since_best + 1,
         infrastructure_row=0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from search_svc import spending, writers
 from search_svc.tree import Expansion, Node, Offspring, Stage, Tree, change_offspring, put, put_node
 from shared.events import CandidateProduced, CandidateRejected, ExpansionFailed, ExpansionRequested
 
@@ -59,9 +60,10 @@ def candidate_produced(tree: Tree, event: CandidateProduced) -> Tree:
     expansion = tree.expansions.get(event.expansion_id)
     if expansion is None or event.index not in expansion.open or event.candidate_id in tree.nodes:
         return replace(tree, ignored=tree.ignored + 1)
-    tree = replace(tree, failed_expansions_row=0)
+    tree = spending.spent(replace(tree, failed_expansions_row=0), event)
     if event.kernel.kernel_id in tree.kernels:
-        tree = replace(tree, duplicates=tree.duplicates + 1)
+        tree = writers.fruitless(replace(tree, duplicates=tree.duplicates + 1), event)
+        tree = spending.fruitless(tree, event)
         return _answered(tree, event.expansion_id, (event.index,), code="duplicate")
     node = Node(
         candidate_id=event.candidate_id,
@@ -84,7 +86,8 @@ def candidate_rejected(tree: Tree, event: CandidateRejected) -> Tree:
     expansion = tree.expansions.get(event.expansion_id)
     if expansion is None or event.index not in expansion.open:
         return replace(tree, ignored=tree.ignored + 1)
-    tree = replace(tree, rejected=tree.rejected + 1, failed_expansions_row=0)
+    tree = writers.fruitless(replace(tree, rejected=tree.rejected + 1, failed_expansions_row=0), event)
+    tree = spending.fruitless(spending.spent(tree, event), event)
     return _answered(tree, event.expansion_id, (event.index,), code=event.code)
 
 
@@ -92,6 +95,10 @@ def expansion_failed(tree: Tree, event: ExpansionFailed) -> Tree:
     expansion = tree.expansions.get(event.expansion_id)
     if expansion is None or not expansion.open:
         return replace(tree, ignored=tree.ignored + 1)
-    row = tree.failed_expansions_row + 1
-    tree = replace(tree, failed_expansions_row=row, synthesis_failure=(event.code, event.detail))
+    tree = spending.spent(tree, event)
+    if event.pauses:
+        tree = replace(tree, halted=tree.halted if tree.halted[0] else (event.code, event.detail))
+    else:
+        row = tree.failed_expansions_row + 1
+        tree = replace(tree, failed_expansions_row=row, synthesis_failure=(event.code, event.detail))
     return _answered(tree, event.expansion_id, expansion.open, code=event.code, failed=True)

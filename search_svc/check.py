@@ -56,7 +56,8 @@ def check(search: SearchStarted) -> None:
         low, high = PRIORITIES[0], PRIORITIES[-1]
         raise UserError(f"priority must be {low} to {high}, not {search.priority}", where="search")
     budget = search.budget
-    if min(budget.wall_ns, budget.stall, budget.target_speedup_ppm, budget.sol_fraction_ppm) < 0:
+    steps = (budget.wall_ns, budget.stall, budget.target_speedup_ppm, budget.sol_fraction_ppm)
+    if min(*steps, budget.model.tokens, budget.model.cost_micro) < 0:
         raise UserError("a limit is negative", where="search", hint="0 means no limit")
     if search.baseline not in BASELINES:
         raise UserError(f"unknown baseline `{search.baseline}`", where="search", hint=f"one of: {', '.join(BASELINES)}")

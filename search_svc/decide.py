@@ -23,6 +23,7 @@ from shared.events import (
     NodePruned,
     Purpose,
     SearchForked,
+    SearchPaused,
     SearchStarted,
 )
 
@@ -82,7 +83,7 @@ def _respond(turn: _Turn) -> None:
     if not turn.tree.limit:
         _prune(turn)
     if not turn.tree.limit:
-        _expand(turn)
+        _pause(turn) if turn.tree.halted[0] else _expand(turn)
     if turn.tree.limit and (last := finale.step(turn.tree)):
         turn.issue(last)
 
@@ -101,6 +102,16 @@ def _prune(turn: _Turn) -> None:
     for node, rule, detail in pruners.closed(turn.tree):
         search_id = turn.tree.search.search_id
         turn.issue(NodePruned(search_id=search_id, candidate_id=node.candidate_id, rule=rule, detail=detail))
+
+
+def _pause(turn: _Turn) -> None:
+    """A halted search finishes what is running; what comes then says that it waits."""
+    tree = turn.tree
+    if tree.paused or tree.running:
+        return
+    code, detail = tree.halted
+    search_id = tree.search.search_id
+    turn.issue(SearchPaused(search_id=search_id, code=code, detail=detail, evaluations=tree.charged))
 
 
 def _expand(turn: _Turn) -> None:

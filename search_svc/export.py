@@ -9,7 +9,7 @@ from search_svc import recompute, replay
 from shared import kelog, topics, wire
 from shared.bus import Bus
 from shared.errors import LogError, NotFound, Poison
-from shared.events import CandidateProduced, Envelope, SearchStarted
+from shared.events import CandidateProduced, CandidateRejected, Context, Envelope, SearchStarted
 from shared.ports import Ports
 from shared.store import Blobs, JournalEntry
 
@@ -57,7 +57,7 @@ async def from_bus(ports: Ports, search_id: str) -> Exported:
 
 
 async def blobs_named(blobs: Blobs, entries: Sequence[JournalEntry]) -> dict[str, bytes]:
-    """Everything that the facts of a log name: operator, kernels, schedules, prompts.
+    """Everything that the facts of a log name: operator, kernels, schedules, prompts, conversations.
 
     Raises:
         LogError: one of them is not in the store.
@@ -81,8 +81,14 @@ def _named(event: object) -> Iterable[str]:
         case SearchStarted():
             yield event.operator.source_hash
         case CandidateProduced():
-            found = (event.kernel.source_hash, event.kernel.schedule_hash, event.context.prompt_hash)
+            found = (event.kernel.source_hash, event.kernel.schedule_hash, *_asked(event.context))
             yield from (name for name in found if name)
+        case CandidateRejected():
+            yield from (name for name in _asked(event.context) if name)
+
+
+def _asked(context: Context) -> tuple[str, str]:
+    return context.prompt_hash, context.conversation_hash
 
 
 async def _facts(bus: Bus, search_id: str) -> AsyncIterator[Envelope]:

@@ -12,9 +12,11 @@ from shared.errors import Conflict
 from shared.events import (
     Envelope,
     EvaluationRequested,
+    Event,
     SearchCancelled,
     SearchFinished,
     SearchForked,
+    SearchPaused,
     SearchResumed,
     SearchStarted,
 )
@@ -22,6 +24,7 @@ from shared.events import (
 _PHASES = {
     SearchStarted: "started",
     SearchForked: "forked",
+    SearchPaused: "paused",
     SearchResumed: "resumed",
     SearchCancelled: "cancelled",
     SearchFinished: "finished",
@@ -48,10 +51,19 @@ def recorded(envelope: Envelope, commands: Iterable[Envelope]) -> None:
     for event in (envelope.event, *(command.event for command in commands)):
         if phase := _PHASES.get(type(event)):
             metrics.SEARCHES.inc(phase)
-            how = f": {event.outcome} ({event.reason})" if isinstance(event, SearchFinished) else ""
-            log.info("search %s %s%s", envelope.correlation_id, phase, how)
+            log.info("search %s %s%s", envelope.correlation_id, phase, _how(event))
         if isinstance(event, SearchFinished):
             metrics.OUTCOMES.inc(event.outcome)
+
+
+def _how(event: Event) -> str:
+    match event:
+        case SearchFinished():
+            return f": {event.outcome} ({event.reason})"
+        case SearchPaused():
+            return f": {event.code}: {event.detail}"
+        case _:
+            return ""
 
 
 def published(command: Envelope) -> None:

@@ -26,7 +26,7 @@ from shared.service import Servicer
 from shared.store import JournalEntry
 
 Context = grpc.aio.ServicerContext[Any, Any]
-PHASES = ("", "submitted", "searching", "confirming", "finished")
+PHASES = ("", "submitted", "searching", "confirming", "paused", "finished")
 CANDIDATES_PER_EXPANSION = 2
 EXPANSIONS_MIN, EXPANSIONS_MAX = 2, 16
 """Bounds of the expansions in flight that the server chooses: a deep look-ahead decides on old news."""
@@ -98,6 +98,17 @@ class SearchServicer(rpc.SearchServiceServicer):
         await self._must_exist(request.search_id)
         await self._submissions.cancel(request.search_id, request.reason or "asked by a client")
         return pb.CancelResponse()
+
+    async def Resume(self, request: pb.ResumeRequest, context: Context) -> pb.ResumeResponse:
+        """See the proto file."""
+        tree, length = await self._rebuilt(request.search_id)
+        if tree is None:
+            await self._submitted(request.search_id)
+        if tree is None or not tree.paused or tree.finished:
+            hint = f"`kernelevolve get {request.search_id}` shows how it stands"
+            raise UserError("is not paused", where=f"search {request.search_id}", hint=hint)
+        await self._submissions.resume(request.search_id, messages.model_budget(request), journal_length=length)
+        return pb.ResumeResponse()
 
     async def GetTree(self, request: pb.GetTreeRequest, context: Context) -> pb.GetTreeResponse:
         """See the proto file."""

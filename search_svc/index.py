@@ -58,6 +58,7 @@ def row(tree: Tree, journal_length: int) -> dict[str, object]:
         "elapsed_ns": summary.elapsed_ns,
         "eta_ns": summary.eta_ns,
         "journal_length": journal_length,
+        "spent": json_codec.to_plain(summary.spent),
     }
 
 
@@ -77,7 +78,7 @@ class Index:
         tree = held.tree
         if tree is None or held.cut_off_fork:
             return
-        telling = (tree.limit, tree.best_id, tree.outcome)
+        telling = (tree.limit, tree.best_id, tree.outcome, tree.paused)
         now_ns = self._clock.monotonic_ns()
         before, written_ns = self._written.get(held, (None, 0))
         if before == telling and now_ns - written_ns < WRITE_EVERY_NS:

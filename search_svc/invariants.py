@@ -18,6 +18,7 @@ def validate(tree: Tree) -> None:
 def violations(tree: Tree) -> Iterator[str]:
     """One sentence per broken invariant."""
     yield from _budget(tree)
+    yield from _pause(tree)
     yield from _best(tree)
     yield from _requests(tree)
     yield from _family(tree, "root", tree.root, [n.candidate_id for n in tree.nodes.values() if not n.parent_ids])
@@ -41,6 +42,13 @@ def _budget(tree: Tree) -> Iterator[str]:
         and tree.open_slots + tree.pending > search.expansions_in_flight * search.candidates_per_expansion
     ):
         yield f"{tree.open_slots} open and {tree.pending} pending exceed what may be in flight"
+
+
+def _pause(tree: Tree) -> Iterator[str]:
+    if tree.paused and not tree.halted[0]:
+        yield "paused by nothing"
+    if tree.paused and tree.running:
+        yield f"paused with {tree.open_slots} open and {tree.pending} pending"
 
 
 def _best(tree: Tree) -> Iterator[str]:

@@ -12,7 +12,7 @@ from protos.search.v1 import search_service_pb2 as pb
 from search_svc.tree import Node
 from shared import json_codec, proto_codec
 from shared.errors import Poison, UserError
-from shared.events import Budget, Entry, SearchFinished, SearchStarted
+from shared.events import Budget, Entry, ModelBudget, SearchFinished, SearchStarted, Usage
 from shared.store import JournalEntry
 
 NS_PER_S = 1_000_000_000
@@ -27,6 +27,14 @@ def budget(request: pb.SubmitRequest) -> Budget:
         raise UserError(f"{error}", where="budget") from error
     assert isinstance(read, Budget)
     return read
+
+
+def model_budget(request: pb.ResumeRequest) -> ModelBudget:
+    """What a resumed search may spend. Raises ``UserError`` for a negative limit."""
+    asked = request.model_budget
+    if min(asked.tokens, asked.cost_micro) < 0:
+        raise UserError("a limit is negative", where="model_budget", hint="0 leaves it as it is")
+    return ModelBudget(tokens=asked.tokens, cost_micro=asked.cost_micro)
 
 
 def parameters(request: pb.SubmitRequest) -> tuple[Entry, ...]:
@@ -63,7 +71,14 @@ def search(row: Mapping[str, Any]) -> pb.Search:
         submitted_at=timestamp(started.at_ns),
         priority=started.priority,
         journal_length=row["journal_length"],
+        spent=_spent(row),
+        model_budget=proto_codec.to_message(started.budget.model),  # type: ignore[arg-type]
     )
+
+
+def _spent(row: Mapping[str, Any]) -> Any:
+    """Of a row; one that an older program wrote tells of nothing."""
+    return proto_codec.to_message(json_codec.from_plain(Usage, row["spent"], WHERE)) if "spent" in row else None
 
 
 def started_of(row: Mapping[str, Any]) -> SearchStarted:
@@ -107,4 +122,8 @@ def node(found: Node) -> pb.Node:
         bound=diagnosed,
         source_hash=found.kernel.source_hash,
         pruned=found.pruned,
+        usage=proto_codec.to_message(found.usage),  # type: ignore[arg-type]
+        endpoint=found.context.endpoint,
+        model=found.context.model,
+        asking=found.context.asking,
     )

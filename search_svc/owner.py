@@ -25,8 +25,10 @@ from search_svc.settings import Settings
 from search_svc.tree import Tree
 from shared import envelopes, wire
 from shared.errors import Conflict, Fatal, Poison, ReplayDivergence, UserError
-from shared.events import Envelope, EvaluationRequested, ExpansionRequested, SearchResumed
+from shared.events import Envelope, EvaluationRequested, ExpansionRequested, ModelBudget, SearchResumed
 from shared.ports import Ports
+
+NO_BUDGET = ModelBudget()
 
 log = logging.getLogger(__name__)
 
@@ -69,10 +71,13 @@ async def _nobody(_held: Held) -> None:
 class Owner:
     """Handles facts of every search whose partition this process owns; facts of one search in turn."""
 
-    def __init__(self, ports: Ports, settings: Settings, changed: Changed = _nobody) -> None:
+    def __init__(
+        self, ports: Ports, settings: Settings, changed: Changed = _nobody, *, resumed_with: ModelBudget = NO_BUDGET
+    ) -> None:
+        """``resumed_with``: what searches that are taken up again may spend on models; zeros leave it as it is."""
         self._journal, self._bus, self._clock = ports.store.journal, ports.bus, ports.clock
         self._settings = settings
-        self._changed = changed
+        self._changed, self._resumed_with = changed, resumed_with
         self._held: OrderedDict[str, Held] = OrderedDict()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -224,7 +229,7 @@ class Owner:
         if tree is None or tree.finished:
             return
         await self._reissue(held, tree)
-        event = SearchResumed(search_id=held.search_id, at_ns=self._clock.now_ns())
+        event = SearchResumed(search_id=held.search_id, at_ns=self._clock.now_ns(), model=self._resumed_with)
         latest = next(reversed(held.seen))
         await self._take(held.search_id, envelopes.envelope(event, cause_id=latest, source=SOURCE, clock=self._clock))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from search_svc.tree import Node, Tree
-from shared.events import StageTimes
+from shared.events import StageTimes, Usage
+from shared.writers import INSTEAD_OF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,12 +40,16 @@ class Summary:
     eta_ns: int
     """Time to the end of the evaluation budget or the wall clock, whichever is nearer; -1 while unknown."""
     phase: str
-    """``searching``, ``confirming`` or ``finished``."""
+    """``searching``, ``confirming``, ``paused`` or ``finished``."""
     outcome: str
     reason: str
     detail: str
     """The synthesizer's words when it could not go on."""
     winner_id: str
+    spent: Usage
+    """On models."""
+    stood_in: tuple[int, str]
+    """Candidates that schedules wrote because a model brought nothing, and why it was so for the last of them."""
 
 
 def summarize(tree: Tree) -> Summary:
@@ -68,9 +73,11 @@ def summarize(tree: Tree) -> Summary:
         eta_ns=_eta_ns(tree, verdicts),
         phase=_phase(tree),
         outcome=tree.outcome,
-        reason=tree.reason or tree.limit,
-        detail=tree.synthesis_failure[1],
+        reason=tree.reason or tree.limit or tree.halted[0],
+        detail=tree.halted[1] or tree.synthesis_failure[1],
         winner_id=tree.winner_id,
+        spent=tree.spent,
+        stood_in=_stood_in(tree),
     )
 
 
@@ -109,10 +116,19 @@ def _statuses(tree: Tree) -> tuple[tuple[str, int], ...]:
     return tuple(counts.items())
 
 
+def _stood_in(tree: Tree) -> tuple[int, str]:
+    reasons = [
+        entry.value for node in tree.nodes.values() for entry in node.move.parameters if entry.name == INSTEAD_OF
+    ]
+    return len(reasons), reasons[-1] if reasons else ""
+
+
 def _phase(tree: Tree) -> str:
     if tree.finished:
         return "finished"
-    return "confirming" if tree.limit else "searching"
+    if tree.limit:
+        return "confirming"
+    return "paused" if tree.paused else "searching"
 
 
 def _eta_ns(tree: Tree, verdicts: int) -> int:

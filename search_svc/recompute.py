@@ -14,10 +14,10 @@ from search_svc.decide import decide
 from search_svc.tree import Tree
 from shared import wire
 from shared.errors import Poison, UserError
-from shared.events import Envelope, NodePruned, SearchFinished
+from shared.events import Envelope, NodePruned, SearchFinished, SearchPaused
 from shared.store import JournalEntry
 
-ECHOES = (NodePruned, SearchFinished)
+ECHOES = (NodePruned, SearchPaused, SearchFinished)
 """The search's own facts, seen again on the topic: not inputs."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from search_svc import outcomes, spending, writers
 from search_svc.policies.policy import Ask
 from search_svc.tree import Node, Tree
 from shared import ids
@@ -42,6 +43,10 @@ def expansion(tree: Tree, ask: Ask, expansion_id: str, count: int) -> ExpansionR
         known_kernel_ids=tuple(tree.kernels),
         threads=search.threads,
         reasons=ask.reasons,
+        writers=writers.shown(tree),
+        model_budget=search.budget.model,
+        endpoints=spending.shown(tree),
+        outcomes=outcomes.shown(tree, ask, (*siblings, *negative)),
     )
 
 
@@ -76,9 +81,18 @@ def _siblings(tree: Tree, ask: Ask) -> list[Node]:
 
 
 def _negative(tree: Tree, ask: Ask) -> list[Node]:
-    """Failures to avoid: the parent's failed children first, then the newest elsewhere. A clean mind has none."""
+    """Failures to avoid: the parent's failed children first, then the newest elsewhere. A clean mind has none.
+
+    Once a model has been asked, what failed as the parent did comes before all: it is shown what not to try again. The
+    parent itself is shown anyway.
+    """
     if ask.memory is Memory.CLEAN:
         return []
     near = {node.candidate_id: node for node in _children(tree, ask) if node.failed}
     newest = (node for node in reversed(list(tree.nodes.values())) if node.failed and node.candidate_id not in near)
-    return [*reversed(near.values()), *newest][:NEGATIVE_MAX]
+    found = [*reversed(near.values()), *newest]
+    if writers.shown(tree) and ask.parent_ids:
+        error = outcomes.error_of(tree.nodes[ask.parent_ids[0]])
+        found = [node for node in found if node.candidate_id not in ask.parent_ids]
+        found.sort(key=lambda node: not error or outcomes.error_of(node) != error)
+    return found[:NEGATIVE_MAX]

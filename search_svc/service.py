@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from search_svc import replay
 from search_svc.check import BASELINES, check
-from search_svc.owner import Owner
+from search_svc.owner import NO_BUDGET, Owner
 from search_svc.settings import Settings
 from shared import envelopes, topics, tracing, wire
 from shared.errors import Conflict, UserError
-from shared.events import Entry, Envelope, SearchCancelled, SearchStarted
+from shared.events import Entry, Envelope, ModelBudget, SearchCancelled, SearchStarted
 from shared.ports import Ports
 from shared.service import Service, Subscribe
 from shared.store import Journal, JournalEntry
@@ -18,12 +18,12 @@ from shared.store import Journal, JournalEntry
 NAME = "search"
 GROUP = "search"
 SUBMITTER = "/submitter"
-__all__ = ["BASELINES", "GROUP", "NAME", "SUBMITTER", "build", "cancel", "check", "fork", "submit"]
+__all__ = ["BASELINES", "GROUP", "NAME", "NO_BUDGET", "SUBMITTER", "build", "cancel", "check", "fork", "submit"]
 
 
-def build(ports: Ports, settings: Settings) -> Service:
-    """The service over open ``ports``."""
-    owner = Owner(ports, settings)
+def build(ports: Ports, settings: Settings, *, resumed_with: ModelBudget = NO_BUDGET) -> Service:
+    """The service over open ``ports``; searches that are taken up again may spend ``resumed_with`` on models."""
+    owner = Owner(ports, settings, resumed_with=resumed_with)
     facts = Subscribe(topic=topics.FACTS, group=GROUP, handler=owner.on_fact, members=settings.members)
     return Service(name=NAME, subscriptions=(facts,), recover=owner.recover)
 

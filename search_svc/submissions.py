@@ -14,7 +14,7 @@ from search_svc.service import SUBMITTER
 from shared import envelopes, ids, tracing, wire
 from shared.clock import SECOND_NS
 from shared.errors import AlreadyExists
-from shared.events import Envelope, SearchCancelled, SearchStarted
+from shared.events import Envelope, ModelBudget, SearchCancelled, SearchResumed, SearchStarted
 from shared.ports import Ports
 
 OPEN = "search.open"
@@ -67,15 +67,28 @@ class Submissions:
         await self._documents.put(OPEN, search_id, {**open_, "cancelled": wire.to_json(envelope)})
         await self._publish(envelope)
 
+    async def resume(self, search_id: str, model: ModelBudget, *, journal_length: int) -> None:
+        """Ask a search that paused on entry ``journal_length`` - 1 to go on; asking twice is harmless."""
+        open_ = await self._documents.get(OPEN, search_id)
+        if open_ is None:
+            return
+        event = SearchResumed(search_id=search_id, at_ns=self._clock.now_ns(), model=model)
+        envelope = self._envelope(event, ids.derive(search_id, "pause", journal_length))
+        await self._documents.put(OPEN, search_id, {**open_, "resumed": wire.to_json(envelope)})
+        await self._publish(envelope)
+
     async def repeat(self, search_id: str, *, begun: bool) -> None:
-        """Publish again what was wished of a search that has not ended: its start unless it has begun, its end."""
+        """Publish again what was wished of a search that has not ended: its start unless it has begun, that it goes on,
+        its end.
+        """
         open_ = await self._documents.get(OPEN, search_id)
         if open_ is None:
             return
         if not begun:
             await self._publish(wire.from_json(_object(open_["started"])))
-        if "cancelled" in open_:
-            await self._publish(wire.from_json(_object(open_["cancelled"])))
+        for wish in ("resumed", "cancelled"):
+            if wish in open_:
+                await self._publish(wire.from_json(_object(open_[wish])))
 
     async def open_searches(self) -> list[str]:
         """Ids of the searches that have not ended."""
@@ -116,10 +129,10 @@ class Submissions:
             return True
         return False
 
-    def _envelope(self, event: SearchStarted | SearchCancelled, search_id: str) -> Envelope:
+    def _envelope(self, event: SearchStarted | SearchResumed | SearchCancelled, cause_id: str) -> Envelope:
         return envelopes.envelope(
             event,
-            cause_id=search_id,
+            cause_id=cause_id,
             source=SUBMITTER,
             clock=self._clock,
             traceparent=tracing.current_traceparent(),

@@ -103,7 +103,7 @@ class Sweeper:
         if tree is not None and tree.finished:
             await self._submissions.ended(search_id)
             return
-        if watched.asked or tree is None:
+        if (watched.asked or tree is None) and not (tree and tree.paused):
             log.info("search %s: no news, asked again (%d)", search_id, watched.asked + 1)
         await self._submissions.repeat(search_id, begun=tree is not None)
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 from shared.events import (
     NOT_THE_KERNELS_FAULT,
     Context,
+    EndpointRecord,
     Entry,
     Evaluation,
     EvaluationRequested,
@@ -23,6 +24,7 @@ from shared.events import (
     SearchStarted,
     Status,
     Usage,
+    WriterRecord,
 )
 
 Value = TypeVar("Value")
@@ -164,6 +166,12 @@ class Tree:
     """Candidates sent to evaluation, less those that no attempt could measure; what the budget counts."""
     duplicates: int = 0
     rejected: int = 0
+    writers: Mapping[str, WriterRecord] = field(default_factory=dict)
+    """What each way of writing has brought; see ``writers``."""
+    endpoints: Mapping[str, EndpointRecord] = field(default_factory=dict)
+    """What each endpoint has brought; see ``spending``."""
+    spent: Usage = field(default_factory=Usage)
+    """On models: every answer, also those that brought no candidate."""
     ignored: int = 0
     """Facts that answered nothing outstanding: late, repeated or foreign."""
     best_id: str = ""
@@ -178,6 +186,10 @@ class Tree:
     """Candidates in a row that no attempt could measure, for whatever reason."""
     synthesis_failure: tuple[str, str] = ("", "")
     """Code and detail of the last ExpansionFailed."""
+    halted: tuple[str, str] = ("", "")
+    """Code and detail of what keeps the synthesizer from writing: nothing more is asked until the search is resumed."""
+    paused: bool = False
+    """Halted, and nothing is running any more."""
     now_ns: int = 0
     """Latest time recorded in a fact."""
     down_ns: int = 0
@@ -195,6 +207,11 @@ class Tree:
     @property
     def finished(self) -> bool:
         return bool(self.outcome)
+
+    @property
+    def running(self) -> bool:
+        """Whether an answer or a verdict is outstanding."""
+        return bool(self.open_slots or self.pending)
 
     @property
     def best(self) -> Node | None:

@@ -31,6 +31,11 @@ def derive(*parts: str | int) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:ID_LENGTH]
 
 
+def is_one(text: str) -> bool:
+    """Whether ``text`` has the form of a derived identifier."""
+    return len(text) == ID_LENGTH and all(char in "0123456789abcdef" for char in text)
+
+
 def canonical_json(value: Mapping[str, object] | Sequence[object]) -> bytes:
     """JSON with sorted keys and no spaces, so that equal values have equal bytes."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 CPUINFO = Path("/proc/cpuinfo")
@@ -26,17 +27,18 @@ class Processor:
 
 
 def processor(cpuinfo: Path = CPUINFO, caches: Path = CACHES) -> Processor:
-    """Facts of the processor this runs on. Unreadable files count as "not told"."""
+    """Facts of the processor this runs on, read once. Unreadable files count as "not told"."""
     facts = _first_processor(cpuinfo)
     return Processor(
         model=facts.get("model name", ""),
         # "Features" is the name on ARM.
         flags=frozenset((facts.get("flags") or facts.get("Features") or "").split()),
         cores=len(os.sched_getaffinity(0)),
-        cache_bytes=_cache_bytes(caches),
+        cache_bytes=dict(_cache_bytes(caches)),
     )
 
 
+@cache
 def _first_processor(cpuinfo: Path) -> dict[str, str]:
     try:
         text = cpuinfo.read_text(encoding="utf-8", errors="replace")
@@ -46,6 +48,7 @@ def _first_processor(cpuinfo: Path) -> dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
+@cache
 def _cache_bytes(caches: Path) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for index in sorted(caches.glob("index*")):

@@ -172,7 +172,11 @@ REQUESTED = Counter("evaluations_requested_total", "Evaluation requests publishe
 CANDIDATES = Counter(
     "candidates_total", "Answers of the synthesizer: produced, or the code of a rejection or failure.", "outcome"
 )
-TOKENS = Counter("model_tokens_total", "Tokens of the model, by kind: input, output, cached.", "kind")
+TOKENS = Counter(
+    "model_tokens_total", "Tokens of models: input, output; of these: cached, cache_write, reasoning.", "kind"
+)
+MODEL_REQUESTS = Counter("model_requests_total", "Requests sent to models, failed ones included.", "endpoint")
+UNPRICED = Counter("model_unpriced_total", "Candidates whose tokens have no known price.")
 COST = Counter("model_cost_micro_total", "Price of those tokens in millionths of the currency, where it is known.")
 MODEL_SECONDS = Histogram("model_latency_seconds", "What writing a candidate took.", buckets=SLOW_S)
 

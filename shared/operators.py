@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass
 from pathlib import Path
 
-from shared import ids
+from shared import aten, ids
 from shared.errors import OperatorError
 from shared.events import OperatorRef
 
@@ -21,6 +21,7 @@ REQUIRED: dict[str, type[ast.ClassDef | ast.FunctionDef]] = {
     "get_init_inputs": ast.FunctionDef,
 }
 SOURCE_BYTES_MAX = 1 << 20
+FORMS = "give the path of a KernelBench-style .py file, or a call like `aten::gelu(f32[1024, 1024])`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,15 +33,18 @@ class OperatorSpec:
 
 
 def load(path: Path) -> OperatorSpec:
-    """Read and check a KernelBench file.
+    """Read and check a KernelBench file, or write the one of an ATen function given as ``aten::NAME(…)``.
 
     Raises:
         OperatorError: missing or unreadable file, syntax error, or a required definition is absent.
     """
+    if str(path).startswith(aten.PREFIX):
+        name, source = aten.module_text(str(path))
+        return parse(source, name=name, where=str(path))
     if not path.exists():
-        raise OperatorError("no such file", where=str(path), hint="give the path of a KernelBench-style .py file")
+        raise OperatorError("no such file", where=str(path), hint=FORMS)
     if not path.is_file():
-        raise OperatorError("is not a file", where=str(path), hint="give the path of a KernelBench-style .py file")
+        raise OperatorError("is not a file", where=str(path), hint=FORMS)
     if path.stat().st_size > SOURCE_BYTES_MAX:
         raise OperatorError(f"is larger than {SOURCE_BYTES_MAX >> 20} MiB", where=str(path))
     try:

@@ -122,7 +122,7 @@ def _write_nested(codec: _FieldCodec, item: Any, message: Any) -> None:
     if codec.field.repeated:
         for each in item:
             inner.write(each, target.add())
-    else:
+    elif not (codec.field.later and item == codec.field.default):
         target.SetInParent()
         inner.write(item, target)
 

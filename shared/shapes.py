@@ -13,6 +13,10 @@ from typing import Any, get_args, get_origin, get_type_hints
 INT64_MAX = (1 << 63) - 1
 INT64_MIN = -(1 << 63)
 IDENTITY_SUFFIXES = ("_id", "_hash")
+LATER = {"later": True}
+"""``field(default=…, metadata=LATER)``: a nested field that a message got after its first version. It is left out of the
+bytes while it holds its default, so that what older programs wrote has the same bytes, and digests, as ever.
+"""
 
 
 class Kind(Enum):
@@ -37,6 +41,8 @@ class Field:
     default: object
     identifies: bool
     """A required identifier or hash: never empty, because something is looked up by it."""
+    later: bool = False
+    """See ``LATER``."""
 
 
 @cache
@@ -47,10 +53,12 @@ def fields_of(owner: type) -> tuple[Field, ...]:
         TypeError: a field's type is none of str, int, bool, StrEnum, dataclass or a tuple of one of them.
     """
     hints = get_type_hints(owner)
-    return tuple(_field(item.name, hints[item.name], item.default) for item in fields(owner))
+    return tuple(
+        _field(item.name, hints[item.name], item.default, later="later" in item.metadata) for item in fields(owner)
+    )
 
 
-def _field(name: str, annotation: Any, default: object) -> Field:
+def _field(name: str, annotation: Any, default: object, *, later: bool) -> Field:
     repeated = get_origin(annotation) is tuple
     element = get_args(annotation)[0] if repeated else annotation
     kind, required = _kind(element), default is MISSING
@@ -62,6 +70,7 @@ def _field(name: str, annotation: Any, default: object) -> Field:
         required=required,
         default=default,
         identifies=required and kind is Kind.TEXT and not repeated and name.endswith(IDENTITY_SUFFIXES),
+        later=later,
     )
 
 

@@ -6,8 +6,9 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from shared import process
 from shared.errors import UserError
@@ -18,6 +19,7 @@ from synthesizer_svc.no_knowledge import NoKnowledge
 
 if TYPE_CHECKING:
     from synthesizer_svc.remote_knowledge import RemoteKnowledge
+    from synthesizer_svc.remote_trials import RemoteTrials
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +29,7 @@ def main() -> int:
     try:
         chosen = settings.from_env(os.environ)
         remote = _remote(chosen.knowledge_url) if chosen.knowledge_url else None
+        trials = _trials(chosen.evaluator_urls) if chosen.evaluator_urls else None
     except UserError as error:
         print(error, file=sys.stderr)
         return process.EXIT_USER_ERROR
@@ -34,11 +37,29 @@ def main() -> int:
     def build(ports: Ports) -> Sequence[Service]:
         if remote is None:
             log.warning("KNOWLEDGE_URL is not set: kernels are written without documents and skills")
-            return (service.build(ports, chosen, NoKnowledge()),)
-        log.info("documents and skills come from %s", chosen.knowledge_url)
-        return (replace(service.build(ports, chosen, remote), close=remote.close),)
+        else:
+            log.info("documents and skills come from %s", chosen.knowledge_url)
+        built = service.build(ports, chosen, remote or NoKnowledge(), trials=trials)
+        return (closing(built, *(one for one in (remote, trials) if one is not None)),)
 
     return process.main(build)
+
+
+class Closes(Protocol):
+    async def close(self) -> None: ...
+
+
+def closing(built: Service, *remotes: Closes) -> Service:
+    """``built``, which closes ``remotes`` beside what it closes already."""
+
+    async def close() -> None:
+        async with AsyncExitStack() as stack:
+            for remote in remotes:
+                stack.push_async_callback(remote.close)
+            if built.close is not None:
+                stack.push_async_callback(built.close)
+
+    return replace(built, close=close)
 
 
 def _remote(url: str) -> RemoteKnowledge:
@@ -48,6 +69,17 @@ def _remote(url: str) -> RemoteKnowledge:
         hint = "pip install 'kernelevolve[grpc]'"
         raise UserError(f"needs the extra `grpc`: {error}", where="KNOWLEDGE_URL", hint=hint) from error
     return RemoteKnowledge(client_settings(url, os.environ))
+
+
+def _trials(urls: str) -> RemoteTrials:
+    try:
+        from synthesizer_svc.remote_trials import VARIABLE, RemoteTrials, clients
+    except ImportError as error:
+        hint = "pip install 'kernelevolve[grpc]'"
+        raise UserError(f"needs the extra `grpc`: {error}", where="EVALUATOR_URLS", hint=hint) from error
+    chips = clients(urls, os.environ)
+    log.info("%s: kernels of models are built there before they are handed on: %s", VARIABLE, ", ".join(chips))
+    return RemoteTrials(chips)
 
 
 if __name__ == "__main__":

@@ -20,11 +20,16 @@ class Written:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unwritten:
-    """Nothing to evaluate, and why; ``code`` as in ``CandidateRejected``."""
+    """Nothing to evaluate, and why; ``code`` as in ``CandidateRejected``.
+
+    ``context`` is None where no model was asked. ``pauses``: no model can answer until somebody acts.
+    """
 
     code: str
     detail: str
     usage: Usage = field(default_factory=Usage)
+    context: Context | None = None
+    pauses: bool = False
 
 
 def event(
@@ -42,6 +47,7 @@ def event(
             detail=answer.detail,
             usage=answer.usage,
             at_ns=at_ns,
+            context=answer.context or Context(memory=expansion.memory),
         )
     return CandidateProduced(
         search_id=expansion.search_id,

@@ -5,24 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from shared import chips, ids
+from shared import chips
 from shared.clock import Clock
 from shared.errors import ChipError, Poison
-from shared.events import CandidateProduced, CandidateRejected, ExpansionFailed, ExpansionRequested, Usage
+from shared.events import CandidateProduced, CandidateRejected, Entry, ExpansionFailed, ExpansionRequested, Usage
 from shared.knowledge import Knowledge
 from shared.machine import Processor
 from shared.store import Blobs
+from shared.trial_build import TrialBuild
+from shared.usage import total
+from shared.writers import INSTEAD_OF, SCHEDULE
 from synthesizer_svc import answers
 from synthesizer_svc.answers import Unwritten, Written
+from synthesizer_svc.asking import share
+from synthesizer_svc.asking.settings import HYBRID
+from synthesizer_svc.asking.writer import EXHAUSTED, ModelWriter
+from synthesizer_svc.counting import Tokenizer
 from synthesizer_svc.gather import Gatherer, Seen, load_operator
 from synthesizer_svc.model import Model
-from synthesizer_svc.rewrite import ModelWriter
 from synthesizer_svc.schedule.graph import Unsupported
 from synthesizer_svc.schedule.lowering import Lowering
 from synthesizer_svc.schedule.synthesize import Prepared, ScheduleWriter
 from synthesizer_svc.settings import Settings
 
 Fact = CandidateProduced | CandidateRejected | ExpansionFailed
+REASON_CHARS_MAX = 300
 
 
 class Expander:
@@ -38,11 +45,15 @@ class Expander:
         processor: Processor,
         clock: Clock,
         settings: Settings,
+        trials: TrialBuild | None = None,
+        tokenizer: Tokenizer | None = None,
     ) -> None:
-        """``lowerings`` maps a language to what plans operators for it."""
+        """``lowerings`` maps a language to what plans operators for it; ``trials`` builds what a model wrote;
+        ``tokenizer`` counts what it is asked.
+        """
         limits = settings.limits
         self._blobs, self._clock, self._processor = blobs, clock, processor
-        self._model_share_percent = settings.model.share_percent
+        self._asking, self._share_percent = settings.asking, settings.model.share_percent
         self._gatherer = Gatherer(blobs, knowledge, limits.documents_max)
         self._schedules = {
             language: ScheduleWriter(
@@ -50,7 +61,20 @@ class Expander:
             )
             for language, lowering in lowerings.items()
         }
-        self._model = ModelWriter(model, blobs, clock, settings.model) if model else None
+        self._model = (
+            ModelWriter(
+                model,
+                blobs,
+                clock,
+                limits=settings.model,
+                asking=settings.asking,
+                trials=trials,
+                contexts=tuple(endpoint.capabilities.context_tokens for endpoint in settings.endpoints),
+                tokenizer=tokenizer,
+            )
+            if model
+            else None
+        )
 
     async def expand(self, expansion: ExpansionRequested) -> tuple[Fact, ...]:
         """The facts that answer ``expansion``.
@@ -63,7 +87,7 @@ class Expander:
         operator = await load_operator(self._blobs, expansion.operator)
         try:
             chip = chips.load(expansion.chip)
-            isa = chips.best_isa(chip, self._processor.flags)
+            machine = chips.machine_of(chip, self._processor.flags)
         except ChipError as error:
             return (self._failed(expansion, "unsupported_chip", str(error)),)
         language = next((name for name in expansion.languages if name in self._schedules), expansion.languages[0])
@@ -72,16 +96,21 @@ class Expander:
         if language in self._schedules:
             try:
                 writer = self._schedules[language]
-                prepared = await writer.prepare(operator, language, isa, expansion.threads)
+                prepared = await writer.prepare(operator, language, machine, expansion.threads)
             except Unsupported as error:
                 code, refusal = "unsupported_operator", f"{error.node}: {error.why}"
         if prepared is None and self._model is None:
             return (self._failed(expansion, code, refusal),)
         operator_class = prepared.lowered.operator_class if prepared else ""
         began = self._clock.monotonic_ns()
-        seen = await self._gatherer.gather(expansion, operator, chip, isa, operator_class)
+        seen = await self._gatherer.gather(expansion, operator, chip, machine, operator_class)
         gathered_ns = self._clock.monotonic_ns() - began
         written = await self._write(seen, language, prepared, gathered_ns)
+        stopped = _stopped(written)
+        if stopped is not None:
+            usage = total(*(answer.usage for answer in written))
+            failed = self._failed(expansion, stopped.code, stopped.detail)
+            return (replace(failed, pauses=True, usage=usage),)
         at_ns = self._clock.now_ns()
         return tuple(answers.event(expansion, index, answer, at_ns) for index, answer in enumerate(written))
 
@@ -91,24 +120,43 @@ class Expander:
         """One answer per index. The model goes first: schedules can step around its kernels, not it around theirs.
 
         What schedules cost is this project's own time, gathering included and capturing once per operator excluded;
-        it is shared out over their answers. A model's answer carries the time of its call.
+        it is shared out over their answers. A model's answer carries the time of its calls.
         """
-        expansion = seen.expansion
-        asked = model_indices(expansion, self._model_share_percent) if self._model else ()
-        if prepared is None:
-            asked = tuple(range(expansion.count))
+        arms = self._arms(seen.expansion, prepared)
         found: dict[int, Written | Unwritten] = {}
-        if self._model and asked:
-            found.update(zip(asked, await self._model.write(seen, language, asked, frozenset()), strict=True))
-        rest = tuple(index for index in range(expansion.count) if index not in found)
-        if rest:
+        by_model = {index: arm for index, arm in enumerate(arms) if arm != SCHEDULE}
+        if self._model and by_model:
+            found.update(await self._model.write(seen, language, by_model, prepared))
+        vacant = [index for index in range(len(arms)) if index not in found]
+        if prepared is not None and SCHEDULE in self._writers(prepared):
+            vacant += [index for index, answer in found.items() if _fills_in(answer)]
+        if vacant:
             assert prepared is not None
             taken = frozenset(a.kernel.kernel_id for a in found.values() if isinstance(a, Written))
             began = self._clock.monotonic_ns()
-            written = await self._schedules[language].write(seen, prepared, len(rest), taken)
-            usage = Usage(latency_ns=(gathered_ns + self._clock.monotonic_ns() - began) // len(rest))
-            found.update((index, replace(answer, usage=usage)) for index, answer in zip(rest, written, strict=True))
-        return [found[index] for index in range(expansion.count)]
+            written = await self._schedules[language].write(seen, prepared, len(vacant), taken)
+            usage = Usage(latency_ns=(gathered_ns + self._clock.monotonic_ns() - began) // len(vacant))
+            for index, answer in zip(sorted(vacant), written, strict=True):
+                found[index] = _instead(found.get(index), replace(answer, usage=usage))
+        return [found[index] for index in range(len(arms))]
+
+    def _writers(self, prepared: Prepared | None) -> tuple[str, ...]:
+        """Who may write: the schedule writer unless models have it all, and the ways of asking that are possible."""
+        if self._model is None:
+            return (SCHEDULE,)
+        asking = self._asking.asking
+        moves = (share.MOVES,) if prepared is not None and asking in (share.MOVES, HYBRID) else ()
+        rewriting = (share.REWRITE,) if asking != share.MOVES or prepared is None else ()
+        schedule = (SCHEDULE,) if prepared is not None and self._share_percent < 100 else ()
+        return (*schedule, *moves, *rewriting)
+
+    def _arms(self, expansion: ExpansionRequested, prepared: Prepared | None) -> tuple[str, ...]:
+        return share.assign(
+            expansion,
+            self._writers(prepared),
+            share_percent=self._share_percent,
+            machine_hour_micro=self._asking.machine_hour_micro,
+        )
 
     def _failed(self, expansion: ExpansionRequested, code: str, detail: str) -> ExpansionFailed:
         return ExpansionFailed(
@@ -120,9 +168,30 @@ class Expander:
         )
 
 
-def model_indices(expansion: ExpansionRequested, share_percent: int) -> tuple[int, ...]:
-    """The first indices of ``expansion``, so many that the model's share holds on average over expansions."""
-    whole, part = divmod(expansion.count * share_percent, 100)
-    if ids.stream(expansion.seed, expansion.expansion_id, "writer").randrange(100) < part:
-        whole += 1
-    return tuple(range(whole))
+def _fills_in(answer: Written | Unwritten) -> bool:
+    """Whether the schedule writer takes an index over: a model could not be asked, or had nothing to choose from."""
+    return isinstance(answer, Unwritten) and (answer.pauses or answer.code == EXHAUSTED)
+
+
+def _instead(asked: Written | Unwritten | None, written: Written | Unwritten) -> Written | Unwritten:
+    """``written`` by a schedule at an index that a model was asked for in vain, with what that was and cost."""
+    if asked is None or asked.context is None:
+        return written
+    usage = total(asked.usage, written.usage)
+    if isinstance(written, Unwritten):
+        return replace(written, usage=usage, context=asked.context)
+    assert isinstance(asked, Unwritten)
+    reason = Entry(name=INSTEAD_OF, value=f"{asked.code}: {asked.detail}"[:REASON_CHARS_MAX])
+    return replace(
+        written,
+        move=replace(written.move, parameters=(*written.move.parameters, reason)),
+        context=replace(asked.context, skill_ids=written.context.skill_ids),
+        usage=usage,
+    )
+
+
+def _stopped(written: list[Written | Unwritten]) -> Unwritten | None:
+    """Why nothing at all could be written until somebody acts; None when something was."""
+    if any(isinstance(answer, Written) for answer in written):
+        return None
+    return next((answer for answer in written if isinstance(answer, Unwritten) and answer.pauses), None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from shared import metrics
 from shared.clock import SECOND_NS
 from shared.events import CandidateProduced, CandidateRejected, ExpansionFailed, Usage
+from shared.usage import UNKNOWN
 
 
 def answered(fact: CandidateProduced | CandidateRejected | ExpansionFailed) -> None:
@@ -13,19 +14,24 @@ def answered(fact: CandidateProduced | CandidateRejected | ExpansionFailed) -> N
         metrics.CANDIDATES.inc("produced")
     else:
         metrics.CANDIDATES.inc(fact.code)
-    if not isinstance(fact, ExpansionFailed):
-        _spent(fact.usage)
+    _spent(fact.usage, "" if isinstance(fact, ExpansionFailed) else fact.context.endpoint)
 
 
-def _spent(usage: Usage) -> None:
+def _spent(usage: Usage, endpoint: str) -> None:
     for kind, tokens in (
         ("input", usage.input_tokens),
         ("output", usage.output_tokens),
         ("cached", usage.cached_tokens),
+        ("cache_write", usage.cache_write_tokens),
+        ("reasoning", usage.reasoning_tokens),
     ):
         if tokens:
             metrics.TOKENS.inc(kind, by=tokens)
-    if usage.cost_micro > 0:  # -1: the price is unknown
+    if usage.requests:
+        metrics.MODEL_REQUESTS.inc(endpoint or "none", by=usage.requests)
+    if usage.cost_micro == UNKNOWN:
+        metrics.UNPRICED.inc()
+    elif usage.cost_micro:
         metrics.COST.inc(by=usage.cost_micro)
     if usage.latency_ns:
         metrics.MODEL_SECONDS.observe(usage.latency_ns / SECOND_NS)

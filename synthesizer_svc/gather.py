@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shared.chips import ChipSheet, Isa
+from shared.chips import ChipSheet, Machine
 from shared.errors import OperatorError, Poison
 from shared.events import (
+    NOT_THE_KERNELS_FAULT,
+    PPM,
     Bound,
     Context,
+    Entry,
     Evaluation,
     ExpansionRequested,
     KernelRef,
     Memory,
+    MoveOutcome,
     OperatorRef,
     SkillDistilled,
     Status,
@@ -23,6 +27,7 @@ from shared.events import (
 from shared.knowledge import Knowledge, KnowledgeQuery, Passage
 from shared.operators import OperatorSpec, parse
 from shared.store import Blobs
+from synthesizer_svc.prompts import Asking, PromptInput, Quoted
 
 ERROR_CHARS_MAX = 300
 
@@ -45,7 +50,7 @@ class Seen:
     expansion: ExpansionRequested
     operator: OperatorSpec
     chip: ChipSheet
-    isa: Isa
+    machine: Machine
     parents: tuple[SeenKernel, ...]
     siblings: tuple[SeenKernel, ...]
     negative: tuple[SeenKernel, ...]
@@ -68,6 +73,75 @@ class Seen:
             document_ids=tuple(passage.document_id for passage in self.passages),
             skill_ids=skill_ids,
             prompt_hash=prompt_hash,
+        )
+
+    def prompt_input(
+        self,
+        *,
+        language: str,
+        flags: tuple[str, ...],
+        entry: str,
+        quoted_max: int,
+        asking: Asking = Asking.WHOLE,
+        choices: str = "",
+    ) -> PromptInput:
+        """What a model is shown of this. ``quoted_max`` bounds the siblings, and the failures, that are quoted."""
+        return PromptInput(
+            operator_name=self.operator.ref.name,
+            operator_source=self.operator.source,
+            chip=self.chip,
+            machine=self.machine,
+            language=language,
+            flags=flags,
+            threads=self.expansion.threads,
+            entry=entry,
+            asking=asking,
+            choices=choices,
+            parents=self._quoted(self.parents),
+            # A request names its best siblings and nearest failures first.
+            siblings=self._quoted(self.siblings[:quoted_max]),
+            negative=self._quoted(self.negative[:quoted_max]),
+            history=self.history,
+            setbacks=self.setbacks,
+            passages=self.passages,
+            skills=self.skills,
+        )
+
+    @property
+    def history(self) -> tuple[MoveOutcome, ...]:
+        """The first parent shown and its ancestors, nearest first, as far as the request tells of them."""
+        if not self.parents:
+            return ()
+        told = {outcome.candidate_id: outcome for outcome in self.expansion.outcomes}
+        line: dict[str, MoveOutcome] = {}
+        name = self.parents[0].candidate_id
+        while name in told and name not in line:  # a foreign request may run in circles
+            line[name] = told[name]
+            name = next(iter(told[name].parent_ids), "")
+        return tuple(line.values())
+
+    @property
+    def setbacks(self) -> tuple[MoveOutcome, ...]:
+        """Moves that failed or did not pay, other than those that led to a parent."""
+        hidden = {*self.expansion.parent_ids, *(outcome.candidate_id for outcome in self.history)}
+        return tuple(
+            outcome
+            for outcome in self.expansion.outcomes
+            if outcome.candidate_id not in hidden
+            and outcome.status not in NOT_THE_KERNELS_FAULT
+            and (outcome.status is not Status.PASSED or 0 < outcome.gain_ppm <= PPM)
+        )
+
+    def _quoted(self, kernels: tuple[SeenKernel, ...]) -> tuple[Quoted, ...]:
+        told = {outcome.candidate_id: outcome for outcome in self.expansion.outcomes}
+        return tuple(
+            Quoted(
+                candidate_id=kernel.candidate_id,
+                source=kernel.source,
+                evaluation=kernel.evaluation,
+                outcome=told.get(kernel.candidate_id),
+            )
+            for kernel in kernels
         )
 
 
@@ -95,7 +169,12 @@ class Gatherer:
         self._documents_max = documents_max
 
     async def gather(
-        self, expansion: ExpansionRequested, operator: OperatorSpec, chip: ChipSheet, isa: Isa, operator_class: str
+        self,
+        expansion: ExpansionRequested,
+        operator: OperatorSpec,
+        chip: ChipSheet,
+        machine: Machine,
+        operator_class: str,
     ) -> Seen:
         """Everything ``expansion`` may see.
 
@@ -115,7 +194,7 @@ class Gatherer:
             expansion=expansion,
             operator=operator,
             chip=chip,
-            isa=isa,
+            machine=machine,
             parents=parents,
             siblings=siblings,
             negative=await self._kernels(expansion.negative, expansion.negative_ids),
@@ -152,16 +231,24 @@ def _query(
     evaluation = parents[0].evaluation if parents else None
     environment = {entry.name: entry.value for entry in evaluation.environment} if evaluation else {}
     vendor = environment.get("processor", "").partition(" ")[0]  # for documents, where a chip sheet has several
+    # What limits the kernel comes first: summary, then what its hot loops call, which no operator's name tells.
+    said = [evaluation.diagnosis.summary, *_hints(evaluation.diagnosis.evidence)] if evaluation else []
     return KnowledgeQuery(
         chip=expansion.chip,
         language=expansion.languages[0] if expansion.languages else "",
         operator_class=operator_class,
         bound=evaluation.diagnosis.bound if evaluation else Bound.UNKNOWN,
         error=_error(evaluation) if evaluation else "",
-        words=" ".join(
-            [operator.ref.name.replace("_", " "), *([evaluation.diagnosis.summary] if evaluation else []), vendor]
-        ).strip(),
+        words=" ".join([*said, operator.ref.name.replace("_", " "), vendor]).strip(),
     )
+
+
+def _hints(evidence: tuple[Entry, ...]) -> list[str]:
+    """Words in the diagnosis' evidence that documents are written under."""
+    found = [entry.value for entry in evidence if entry.name == "calls" and entry.value != "none"]
+    if any(entry.name == "spills" and entry.value != "0" for entry in evidence):
+        found.append("register spills")
+    return found
 
 
 def _error(evaluation: Evaluation) -> str:

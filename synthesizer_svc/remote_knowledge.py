@@ -79,16 +79,17 @@ class RemoteKnowledge:
         return self._stub
 
 
-def client_settings(url: str, environment: Mapping[str, str]) -> ClientSettings:
-    """How to call the service at ``url`` (``grpc://host:port``): token and TLS are those of every client here.
+def client_settings(url: str, environment: Mapping[str, str], variable: str = "KNOWLEDGE_URL") -> ClientSettings:
+    """How to call the service at ``url`` (``grpc://host:port``), as ``variable`` names it: token and TLS are those of
+    every client here.
 
     Raises:
         UserError: ``url`` or a variable does not parse.
     """
-    where = f"KNOWLEDGE_URL={url}"
+    where = f"{variable}={url}"
     parts = urlsplit(url)
     if parts.scheme != "grpc" or not parts.netloc or parts.path.strip("/"):
-        raise UserError("is not the URL of a knowledge service", where=where, hint="write grpc://host:port")
+        raise UserError("is not the URL of a service", where=where, hint="write grpc://host:port")
     try:
         port = parts.port
     except ValueError as error:

@@ -20,10 +20,13 @@ from shared.machine import processor
 from shared.ports import Ports
 from shared.service import Service, Servicer, Subscribe
 from shared.store import Documents
+from shared.trial_build import TrialBuild
 from synthesizer_svc import exported
 from synthesizer_svc.expand import Expander, Fact
 from synthesizer_svc.generate import Generator
-from synthesizer_svc.model import Model, open_model
+from synthesizer_svc.model import Model
+from synthesizer_svc.model.opening import Opened, open_model
+from synthesizer_svc.model.tokenizer import open_tokenizer
 from synthesizer_svc.schedule.captured import CapturedLowering
 from synthesizer_svc.schedule.emit import EMITTERS
 from synthesizer_svc.schedule.lowering import Lowering
@@ -94,12 +97,16 @@ def build(
     *,
     lowerings: Mapping[str, Lowering] | None = None,
     model: Model | None = None,
+    trials: TrialBuild | None = None,
 ) -> Service:
-    """The service over open ports. ``lowerings`` and ``model`` stand in for the real ones.
+    """The service over open ports. ``lowerings`` and ``model`` stand in for the real ones; ``trials`` builds what a
+    model wrote, before it is handed on.
 
     Raises:
-        UserError: ``MODEL_URL`` names no usable model.
+        UserError: ``MODEL_URL`` or ``MODEL_ENDPOINTS`` names no usable model.
     """
+    opened = Opened(model) if model else _open_model(ports, settings)
+    tokenizer = None if model else open_tokenizer(settings.endpoints)
     if lowerings is None:
         captured = CapturedLowering(capture_s=settings.limits.capture_s, operators_max=settings.limits.operators_max)
         lowerings = dict.fromkeys(EMITTERS, captured)
@@ -107,11 +114,20 @@ def build(
         blobs=ports.store.blobs,
         knowledge=knowledge,
         lowerings=lowerings,
-        model=model or open_model(settings.model.url),
+        model=opened.model,
         processor=processor(),
         clock=ports.clock,
         settings=settings,
+        trials=trials,
+        tokenizer=tokenizer,
     )
+
+    async def close() -> None:
+        if opened.close:
+            await opened.close()
+        if tokenizer:
+            await tokenizer.close()
+
     generator = Generator(expander, ports.store)
     synthesizer = Synthesizer(expander=expander, documents=ports.store.documents, bus=ports.bus, clock=ports.clock)
     return Service(
@@ -126,6 +142,18 @@ def build(
             ),
         ),
         servicers=(Servicer(name=SERVICER, add=lambda server: _serve(generator, server)),),
+        close=close,
+    )
+
+
+def _open_model(ports: Ports, settings: Settings) -> Opened:
+    return open_model(
+        settings.model.url,
+        settings.endpoints,
+        ports=ports,
+        retry=settings.retry,
+        breaker=settings.breaker,
+        budget=settings.budget,
     )
 
 

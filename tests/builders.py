@@ -28,11 +28,13 @@ from shared.events import (
     Speedup,
     Status,
     Trust,
+    Usage,
 )
 
 SEARCH_ID = "search-1"
 OPERATOR = OperatorRef(name="toy", source_hash="operator-source")
 SECOND_NS = 1_000_000_000
+UNSPENT = Usage()
 
 
 def a_search(**changes) -> SearchStarted:
@@ -101,8 +103,17 @@ def rejected(request: ExpansionRequested, index: int, code: str = "exhausted", a
     )
 
 
-def expansion_failed(request: ExpansionRequested, code: str, detail: str = "") -> ExpansionFailed:
-    return ExpansionFailed(search_id=request.search_id, expansion_id=request.expansion_id, code=code, detail=detail)
+def expansion_failed(
+    request: ExpansionRequested, code: str, detail: str = "", *, pauses: bool = False, usage: Usage = UNSPENT
+) -> ExpansionFailed:
+    return ExpansionFailed(
+        search_id=request.search_id,
+        expansion_id=request.expansion_id,
+        code=code,
+        detail=detail,
+        pauses=pauses,
+        usage=usage,
+    )
 
 
 def measured(request: EvaluationRequested, evaluation: Evaluation, at_ns: int = 0) -> EvaluationCompleted:

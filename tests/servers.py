@@ -56,6 +56,11 @@ class Server:
     def address(self) -> str:
         return f"{HOST}:{self.port}"
 
+    @property
+    def alive(self) -> bool:
+        """Whether the process that was started still runs: a server on its port may be another one."""
+        return self._process is not None and self._process.poll() is None
+
     def kill(self) -> None:
         """SIGKILL, as a crash: nothing is written, nobody is told."""
         self._end(signal.SIGKILL)

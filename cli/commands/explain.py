@@ -4,42 +4,56 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.syntax import Syntax
 from rich.table import Table
+from rich.text import Text
 from rich.tree import Tree as RichTree
 
-from cli import history
+from cli import conversations, history, spending
 from cli.progress import ratio
 from search_svc import story
 from search_svc.tree import Node, Tree
 from shared.errors import UserError
-from shared.events import Entry, Evaluation
+from shared.events import CandidateRejected, Entry, Evaluation
+from shared.usage import by_a_model, in_words
 
 ID_SHOWN = 8
+LINE_CHARS = 160
 
 
 @click.command("explain")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("node", required=False)
+@click.option(
+    "--prompt", is_flag=True, help="Print what a model was asked for NODE and what it answered."
+)
 @click.option("--source", is_flag=True, help="Print the node's whole source instead of the difference to its parent.")
-def command(run: Path, node: str | None, source: bool) -> None:
-    """Tell the story of RUN, or of one NODE of it (an id, or the beginning of one).
+def command(run: Path, node: str | None, prompt: bool, source: bool) -> None:
+    """Tell the story of RUN, or of one NODE of it (an id, or the beginning of one; with --prompt also of an answer that
+    was rejected before it was evaluated).
 
     \b
     Examples:
       kernelevolve explain runs/latest
       kernelevolve explain runs/latest 3fa9
+      kernelevolve explain runs/latest 3fa9 --prompt
     """
     past = asyncio.run(history.open_past(run))
     tree = past.tree
     console = Console()
     if node is None:
-        console.print(overview(tree))
+        if prompt:
+            raise UserError("needs a node", where="--prompt", hint="`kernelevolve explain RUN` lists them")
+        console.print(overview(tree, conversations.rejected(past.entries)))
+        return
+    if prompt:
+        show_conversation(console, past, find(tree, node).candidate_id if node == "best" else node)
         return
     chosen = find(tree, node)
     for line in story.of_node(tree, chosen.candidate_id):
@@ -70,15 +84,60 @@ def find(tree: Tree, prefix: str) -> Node:
     return matches[0]
 
 
-def overview(tree: Tree) -> RichTree:
-    """The whole tree, a line per node."""
-    summary = f"{tree.search.operator.name} on {tree.search.chip}, policy {tree.search.policy}: "
-    root = RichTree(summary + (f"{tree.outcome} ({tree.reason})" if tree.outcome else "unfinished"))
+def show_conversation(console: Console, past: history.Past, node: str) -> None:
+    """Print the exchange that led to ``node``.
+
+    Raises:
+        UserError: there is no such candidate, or no model was asked for it.
+    """
+    fact = conversations.find(past.entries, node)
+    held = conversations.of(fact, past.blobs)
+    if held is None:
+        raise UserError("no model was asked for it", where=f"candidate {fact.candidate_id}")
+    for line in held.lines:
+        console.print(heading(line), style="bold", highlight=False, markup=False)
+        console.print(line.get("text") or line.get("detail") or "", highlight=False, markup=False, soft_wrap=True)
+    code = f"rejected: {fact.code}" if isinstance(fact, CandidateRejected) else f"kernel {fact.kernel.kernel_id}"
+    console.print(f"== {code}; {in_words(fact.usage)}", style="bold", highlight=False, markup=False)
+
+
+def heading(line: Mapping[str, Any]) -> str:
+    """What one line of a conversation is."""
+    facts = {
+        "asked for": line.get("asking"),
+        "endpoint": line.get("endpoint"),
+        "model": line.get("model"),
+        "read as": line.get("code") if line["role"] == "outcome" else None,
+        "code": line.get("code") if line["role"] == "error" else None,
+        "on record as": line.get("request"),
+        "truncated": "yes" if line.get("truncated") else None,
+        "refused": "yes" if line.get("refused") else None,
+        "schema": "yes" if line.get("schema") else None,
+    }
+    told = ", ".join(f"{name}: {value}" for name, value in facts.items() if value)
+    return f"== {line['role']}" + (f" ({told})" if told else "")
+
+
+def overview(tree: Tree, rejected: Sequence[CandidateRejected] = ()) -> RichTree:
+    """The whole tree, a line per node, and the answers of models that were rejected before evaluation."""
+    summary = f"{tree.search.operator.name} on {tree.search.chip}, policy {tree.search.policy}: {_standing(tree)}"
+    spent = f"\nmodels: {in_words(tree.spent)}" if by_a_model(tree.spent) else ""
+    root = RichTree(Text(summary + spent))
     branches: dict[str, RichTree] = {}
     for node in tree.nodes.values():
         above = branches.get(node.parent_ids[0], root) if node.parent_ids else root
         branches[node.candidate_id] = above.add(label(tree, node), highlight=False)
+    if rejected:
+        aside = root.add(f"{len(rejected)} answers rejected before evaluation", highlight=False)
+        for fact in rejected:
+            aside.add(Text(f"{fact.candidate_id[:ID_SHOWN]} {fact.code}: {fact.detail}"[:LINE_CHARS]))
     return root
+
+
+def _standing(tree: Tree) -> str:
+    if tree.outcome:
+        return f"{tree.outcome} ({tree.reason})"
+    return f"paused ({tree.halted[0]}: {tree.halted[1]})" if tree.paused else "unfinished"
 
 
 def label(tree: Tree, node: Node) -> str:
@@ -109,7 +168,10 @@ def facts(tree: Tree, node: Node) -> Table:
         "failures seen": ", ".join(i[:ID_SHOWN] for i in context.negative_ids),
         "documents seen": ", ".join(context.document_ids),
         "skills seen": ", ".join(context.skill_ids),
+        "asked": ", ".join(part for part in (context.asking, context.endpoint, context.model) if part),
         "prompt": context.prompt_hash,
+        "conversation": f"{context.conversation_hash}; --prompt shows it" if context.conversation_hash else "",
+        "writing cost": spending.cell(node.usage),
         "kernel": f"{node.kernel.language} {node.kernel.kernel_id}, flags {' '.join(node.kernel.flags)}",
         "children": f"{len(node.offspring.children)} from {node.offspring.expansions} expansions",
         "pruned": node.pruned,

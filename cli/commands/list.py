@@ -9,13 +9,12 @@ import click
 from rich.console import Console
 
 from cli import searches
+from cli.phases import PHASES
 from cli.server import of_a_server, talk
 from protos.search.v1 import search_service_pb2 as pb
 
 if TYPE_CHECKING:
     from cli.client import KernelEvolveClient
-
-PHASES = ("submitted", "searching", "confirming", "finished")
 
 
 @click.command("list")

@@ -16,6 +16,7 @@ from cli.interruptible import see_through
 from cli.live import LiveView
 from cli.options import Options
 from cli.requirements import require_chip, require_threads
+from cli.submitted import read_operator
 from search_svc import service as search_service
 from search_svc.service import SUBMITTER
 from shared import envelopes, ids, operators
@@ -47,16 +48,17 @@ def submission(spec: operators.OperatorSpec, wanted: Options) -> SearchStarted:
 @options.of_a_search
 @click.option("--out", type=click.Path(path_type=Path), help="Run directory; default runs/<time>-<operator>.")
 @click.option("--json", "as_json", is_flag=True, help="Print one final JSON object on stdout.")
-def command(operator: Path, out: Path | None, as_json: bool, **asked: Any) -> None:
-    """Search for a faster kernel of OPERATOR, a KernelBench-style Python file.
+def command(operator: Path, workload: str, out: Path | None, as_json: bool, **asked: Any) -> None:
+    """Search for a faster kernel of OPERATOR: a KernelBench-style Python file, a definition, or an ATen call.
 
     \b
     Examples:
       kernelevolve optimize examples/operators/softmax.py
+      kernelevolve optimize 'aten::softmax(f32[2048, 1024], dim=-1)'
       kernelevolve optimize my_op.py --policy mcts --evaluations 200 --seconds 600 --out runs/mine --json
     """
     begin_ns = time.monotonic_ns()
-    spec = operators.load(operator)
+    spec = read_operator(operator, workload)
     wanted = options.gather(**asked)
     require_chip(wanted.chip)
     require_threads(wanted.threads)

@@ -1,7 +1,8 @@
-"""``kernelevolve resume``: go on with a search whose process died."""
+"""``kernelevolve resume``: go on with a search that is paused, or whose process died."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -11,43 +12,60 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from cli import rundir, session
+from cli import options, rundir, session
 from cli.announce import announce
 from cli.interruptible import see_through
 from cli.live import LiveView
 from cli.outcome import Finished
 from cli.requirements import require_chip
+from cli.server import of_a_server, talk
 from deploy.embedded import embedded
 from search_svc import service as search_service
-from shared import wire
+from search_svc.service import NO_BUDGET
+from shared import ids, wire
 from shared.errors import LogError
-from shared.events import SearchFinished, SearchForked
+from shared.events import ModelBudget, SearchFinished, SearchForked
 from shared.store import JournalEntry
 
 
 @click.command("resume")
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run")
+@options.of_models
+@of_a_server
 @click.option("--json", "as_json", is_flag=True, help="Print one final JSON object on stdout.")
-def command(run: Path, as_json: bool) -> None:
-    """Finish the search in RUN after a crash or an interruption. What was measured is not measured again.
+def command(run: str, model_budget: float, model_tokens: int, server: str | None, as_json: bool) -> None:
+    """Go on with the search in RUN, a directory, after a pause, a crash or an interruption; or with RUN, the id of a
+    paused search on a server. What was measured is not measured again, and what was answered is not asked again.
+
+    Limits for models count from the search's beginning, and without them stay as they are.
 
     \b
-    Example:
+    Examples:
       kernelevolve resume runs/latest
+      kernelevolve resume runs/latest --model-budget 2.50
+      kernelevolve resume 3fa94c2e81b07d65 --model-tokens 500000
     """
     begin_ns = time.monotonic_ns()
-    directory = rundir.open_existing(run)
-    finished = see_through(directory, finish(directory, as_json=as_json, begin_ns=begin_ns))
+    model = options.budget_of_models(model_budget, model_tokens)
+    if not Path(run).exists() and ids.is_one(run):
+        talk(server, lambda client: client.resume(run, model))
+        told = {"search_id": run, "resumed": True}
+        click.echo(json.dumps(told) if as_json else f"search {run} goes on; `kernelevolve watch {run}` follows it")
+        return
+    directory = rundir.open_existing(Path(run))
+    finished = see_through(directory, finish(directory, model, as_json=as_json, begin_ns=begin_ns))
     sys.exit(announce(finished, as_json=as_json))
 
 
-async def finish(directory: rundir.RunDirectory, *, as_json: bool, begin_ns: int) -> Finished:
-    """Replay what the journal holds, show it, and see the search through."""
+async def finish(
+    directory: rundir.RunDirectory, model: ModelBudget = NO_BUDGET, *, as_json: bool, begin_ns: int
+) -> Finished:
+    """Replay what the journal holds, show it, and see the search through; it may spend ``model``."""
     manifest = rundir.read_manifest(directory)
     started = manifest.started
     require_chip(started.chip)
     view = LiveView(Console(stderr=True), title=f"resuming {started.operator.name} on {started.chip}", quiet=as_json)
-    async with embedded(directory.store_url, started.chip, os.environ, resume=True) as system:
+    async with embedded(directory.store_url, started.chip, os.environ, resume=True, resumed_with=model) as system:
         spec = await session.stored_operator(system.ports.store, started, manifest.operator_path)
         entries = [entry async for entry in system.ports.store.journal.read(manifest.stream)]
         if manifest.stream != started.search_id and not begun(entries, manifest.stream):

@@ -13,6 +13,7 @@ from cli import following, options, rundir
 from cli.announce import announce
 from cli.options import Options
 from cli.server import of_a_server, talk
+from cli.submitted import read_operator
 from shared import operators
 from shared.errors import KernelEvolveError, UserError
 from shared.events.values import PRIORITIES
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print one final JSON object on stdout.")
 def command(
     operator: Path,
+    workload: str,
     priority: int,
     request_id: str,
     watch: bool,
@@ -45,7 +47,7 @@ def command(
     as_json: bool,
     **asked: Any,
 ) -> None:
-    """Start a search for OPERATOR, a KernelBench-style Python file, on a server.
+    """Start a search for OPERATOR on a server: a KernelBench-style file, a definition, or an ATen call.
 
     Prints the search's id, or with --watch how the search ended.
 
@@ -56,7 +58,7 @@ def command(
     """
     if out and not watch:
         raise UserError("needs --watch", where="--out", hint="or bring it later: `kernelevolve watch SEARCH --out DIR`")
-    spec = operators.load(operator)
+    spec = read_operator(operator, workload)
     wanted = options.gather(**asked)
     home = rundir.create(out, spec.ref.name) if out else None
     try:

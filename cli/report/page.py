@@ -51,6 +51,7 @@ def render(
         candidates=tables.candidates(tree),
         lineage=tables.lineage(tree, best),
         facts=tables.facts(tree, result),
+        endpoints=tables.endpoints(tree),
         environment=tables.environment(best, result),
         commands=tables.commands(result),
         seconds=result.get("seconds", {}),

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cli import spending
 from search_svc.tree import Node, Tree
-from shared.events import PPM, Entry, Evaluation, Speedup
+from shared.events import PPM, Entry, Evaluation, ModelBudget, Speedup
+from shared.usage import cost_text
 
 TOP_SHOWN = 10
 NONE = "–"
@@ -39,6 +41,8 @@ class CandidateRow:
     status: str
     speedup: str
     detail: str
+    cost: str
+    """Of asking models for it; empty where none was."""
     kind: str
     """``passed``, ``failed`` or ``other``: the style class."""
 
@@ -59,6 +63,8 @@ def headline(tree: Tree, best: Node | None) -> str:
         "failed": f"The search for a kernel of {operator} on {chip} could not be carried out.",
         "cancelled": f"The search for a kernel of {operator} on {chip} was cancelled.",
     }
+    if tree.paused and not tree.outcome:
+        return f"The search for a kernel of {operator} on {chip} is paused: {tree.halted[1] or tree.halted[0]}"
     return endings.get(tree.outcome, f"The search for a kernel of {operator} on {chip} has not finished.")
 
 
@@ -122,6 +128,7 @@ def candidates(tree: Tree) -> list[CandidateRow]:
             move=node.move.name,
             status=node.label,
             speedup=_times(node.score_ppm) if node.passed else NONE,
+            cost=spending.cell(node.usage),
             detail=f"pruned: {node.pruned}" if node.pruned else "" if node.passed else _said(node),
             kind="passed" if node.passed else "failed" if node.failed else "other",
         )
@@ -164,14 +171,34 @@ def facts(tree: Tree, result: Mapping[str, Any]) -> list[Row]:
         "operator": f"{search.operator.name} ({search.operator.source_hash[:12]})",
         "chip": search.chip,
         "policy": f"{search.policy}, seed {search.seed}",
-        "budget": f"{search.budget.evaluations} evaluations",
+        "budget": f"{search.budget.evaluations} evaluations{_model_budget(search.budget.model)}",
         "evaluations": f"{tree.charged} ({tree.duplicates} duplicates and {tree.rejected} refusals not counted)",
         "baseline": "faster of eager and compiled" if search.baseline == "best" else search.baseline,
         "threads": str(search.threads),
         "ended by": str(tree.reason or tree.limit or "not yet"),
         "detail": str(result.get("detail") or ""),
+        "models": spending.cell(tree.spent),
+        "written without a model": _stood_in(result),
     }
     return [(name, value) for name, value in rows.items() if value]
+
+
+def endpoints(tree: Tree) -> list[Row]:
+    """Endpoint, candidates settled, gains, tokens, cost."""
+    return [
+        (name, str(known.asked), str(known.gains), f"{known.tokens:,}", cost_text(known.cost_micro))
+        for name, known in sorted(tree.endpoints.items())
+    ]
+
+
+def _model_budget(budget: ModelBudget) -> str:
+    tokens = f", {budget.tokens:,} tokens of models" if budget.tokens else ""
+    return tokens + (f", models for {cost_text(budget.cost_micro)}" if budget.cost_micro else "")
+
+
+def _stood_in(result: Mapping[str, Any]) -> str:
+    model = result.get("model") or {}
+    return f"{model['stood_in']} candidates: {model['because']}" if model.get("stood_in") else ""
 
 
 def environment(best: Node | None, result: Mapping[str, Any]) -> list[Row]:

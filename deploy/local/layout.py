@@ -85,7 +85,9 @@ def processes(layout: Layout, folder: Path, ports: Sequence[int]) -> tuple[Proce
         "CACHE_URL": servers.cache_url(redis),
         "KNOWLEDGE_URL": f"grpc://{HOST}:{pairs[SERVICES.index('knowledge')][0]}",
     }
-    services = (_service(*named, pair, shared) for named, pair in zip(_services(layout), pairs, strict=True))
+    named = list(_services(layout))
+    shared["EVALUATOR_URLS"] = _first_workers(named, pairs)
+    services = (_service(*one, pair, shared) for one, pair in zip(named, pairs, strict=True))
     return (*(_server(command, port) for command, port in commands), *services)
 
 
@@ -98,6 +100,15 @@ def _services(layout: Layout) -> Iterator[tuple[str, str, dict[str, str]]]:
     for chip in layout.chips:
         for number in range(1, layout.workers + 1):
             yield f"{EVALUATOR}-{chip}-{number}", f"{EVALUATOR}_svc", {"EVALUATOR_CHIP": chip}
+
+
+def _first_workers(named: Sequence[tuple[str, str, dict[str, str]]], pairs: Sequence[tuple[int, int]]) -> str:
+    """Who builds what models write, a worker for each chip: ``EVALUATOR_URLS`` of the synthesizer."""
+    found: dict[str, str] = {}
+    for (_, _, own), (grpc, _) in zip(named, pairs, strict=True):
+        if "EVALUATOR_CHIP" in own:
+            found.setdefault(own["EVALUATOR_CHIP"], f"grpc://{HOST}:{grpc}")
+    return ",".join(f"{chip}={url}" for chip, url in found.items())
 
 
 def _server(command: Command, port: int) -> Process:

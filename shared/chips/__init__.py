@@ -28,6 +28,32 @@ class Isa:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """What a kernel on a GPU is written for; a block is what runs on one multiprocessor and shares memory there."""
+
+    name: str
+    """The architecture as compilers name it, e.g. ``sm_90``."""
+    warp: int
+    """Threads that run in lockstep: a warp of NVIDIA's, a wavefront of AMD's."""
+    threads_max: int
+    """Threads of a block."""
+    shared_bytes: int
+    """Shared memory (LDS) of a block."""
+    registers: int
+    """32-bit registers that the threads of a multiprocessor share."""
+    registers_max: int
+    """Of one thread."""
+    multiprocessors: int
+    """Of a typical board: what persistent grids are sized by. Another board runs them, too."""
+    flags: tuple[str, ...] = ()
+    """For the compiler; Python-hosted languages take none."""
+
+
+Machine = Isa | Gpu
+"""What kernels of a chip are written for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChipSheet:
     """A chip's facts. ``None`` means unknown."""
 
@@ -41,6 +67,7 @@ class ChipSheet:
     peak_tflops: dict[str, float] = field(default_factory=dict)
     cache_kib: dict[str, int] = field(default_factory=dict)
     isas: tuple[Isa, ...] = ()
+    gpu: Gpu | None = None
     needs: dict[str, str] = field(default_factory=dict)
     """Tool on PATH -> how to install it."""
     without: str = ""
@@ -73,7 +100,9 @@ def load(chip_id: str) -> ChipSheet:
         for isa in raw.pop("isa", ())
     )
     raw["languages"] = tuple(raw["languages"])
-    return ChipSheet(id=chip_id, isas=isas, **raw)
+    facts = raw.pop("gpu", None)
+    gpu = Gpu(name=raw["architecture"], **facts) if facts else None
+    return ChipSheet(id=chip_id, isas=isas, gpu=gpu, **raw)
 
 
 def missing_tools(sheet: ChipSheet) -> dict[str, str]:
@@ -91,3 +120,12 @@ def best_isa(sheet: ChipSheet, cpu_flags: frozenset[str]) -> Isa:
         if cpu_flags.issuperset(isa.cpu_flags):
             return isa
     raise ChipError(f"this processor has no instruction set of chip `{sheet.id}`")
+
+
+def machine_of(sheet: ChipSheet, cpu_flags: frozenset[str]) -> Machine:
+    """What kernels for ``sheet`` are written for: its GPU, or the best instruction set of a processor's.
+
+    Raises:
+        ChipError: it is no GPU, and no instruction set fits.
+    """
+    return sheet.gpu or best_isa(sheet, cpu_flags)

@@ -11,7 +11,17 @@ One module per proto file, each with the dataclasses of the messages of that fil
 
 from __future__ import annotations
 
-from shared.events.candidate import CandidateProduced, CandidateRejected, Context, ExpansionFailed, Memory, Move, Usage
+from shared.events.candidate import (
+    CandidateProduced,
+    CandidateRejected,
+    Context,
+    EndpointRecord,
+    ExpansionFailed,
+    Memory,
+    Move,
+    MoveOutcome,
+    Usage,
+)
 from shared.events.capacity import CapacityAnnounced, WorkerState
 from shared.events.envelope import EVENT_TYPES, Envelope, Event
 from shared.events.evaluation import (
@@ -36,11 +46,13 @@ from shared.events.search import (
     SearchCancelled,
     SearchFinished,
     SearchForked,
+    SearchPaused,
     SearchResumed,
     SearchStarted,
+    WriterRecord,
 )
 from shared.events.skill import SkillDistilled, SkillRetired, SkillStatus
-from shared.events.values import PPM, Entry, KernelRef, OperatorRef
+from shared.events.values import PPM, Entry, KernelRef, ModelBudget, OperatorRef
 
 __all__ = [
     "EVENT_TYPES",
@@ -53,6 +65,7 @@ __all__ = [
     "CapacityAnnounced",
     "Context",
     "Diagnosis",
+    "EndpointRecord",
     "Entry",
     "Envelope",
     "Evaluation",
@@ -63,7 +76,9 @@ __all__ = [
     "ExpansionRequested",
     "KernelRef",
     "Memory",
+    "ModelBudget",
     "Move",
+    "MoveOutcome",
     "NodePruned",
     "OperatorRef",
     "Purpose",
@@ -71,6 +86,7 @@ __all__ = [
     "SearchCancelled",
     "SearchFinished",
     "SearchForked",
+    "SearchPaused",
     "SearchResumed",
     "SearchStarted",
     "SkillDistilled",
@@ -83,4 +99,5 @@ __all__ = [
     "Trust",
     "Usage",
     "WorkerState",
+    "WriterRecord",
 ]

@@ -13,6 +13,7 @@ from shared.events.search import (
     SearchCancelled,
     SearchFinished,
     SearchForked,
+    SearchPaused,
     SearchResumed,
     SearchStarted,
 )
@@ -21,6 +22,7 @@ from shared.events.skill import SkillDistilled, SkillRetired
 Event = (
     SearchStarted
     | SearchForked
+    | SearchPaused
     | SearchResumed
     | ExpansionRequested
     | CandidateProduced
@@ -40,6 +42,7 @@ Event = (
 EVENT_TYPES: tuple[type[Event], ...] = (
     SearchStarted,
     SearchForked,
+    SearchPaused,
     SearchResumed,
     ExpansionRequested,
     CandidateProduced,

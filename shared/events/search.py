@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from shared.events.candidate import Memory
+from shared.events.candidate import EndpointRecord, Memory, MoveOutcome
 from shared.events.evaluation import Evaluation
-from shared.events.values import Entry, KernelRef, OperatorRef
+from shared.events.values import Entry, KernelRef, ModelBudget, OperatorRef
+from shared.shapes import LATER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """When a search ends. Zero means "no limit" except for ``evaluations``."""
+    """When a search ends. Zero means "no limit" except for ``evaluations``; reaching ``model`` only pauses it."""
 
     evaluations: int
     wall_ns: int = 0
@@ -20,6 +21,7 @@ class Budget:
     target_speedup_ppm: int = 0
     sol_fraction_ppm: int = 0
     """Stop when the best reaches this fraction of the speed of light."""
+    model: ModelBudget = field(default=ModelBudget(), metadata=LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,14 +62,51 @@ class SearchForked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SearchPaused:
+    """Nothing of the search is running, and it asks for nothing until it is resumed. ``code`` and ``detail`` are those
+    of the ``ExpansionFailed`` that said so.
+    """
+
+    search_id: str
+    code: str
+    detail: str = ""
+    evaluations: int = 0
+    """Charged so far."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResumed:
-    """The search was taken up again after every process and record of it had died.
+    """The search was taken up again: after a pause, or after every process and record of it had died.
 
     The time since the latest fact before it was downtime: nobody was searching, so ``Budget.wall_ns`` leaves it out.
     """
 
     search_id: str
     at_ns: int = 0
+    model: ModelBudget = field(default=ModelBudget(), metadata=LATER)
+    """What the search may spend from its beginning on; zeros leave a limit as it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriterRecord:
+    """What one way of writing kernels has brought a search so far; older attempts count less.
+
+    An attempt is settled when its candidate has a verdict, or was rejected. Its gain is ln(speedup over what it started
+    from), where the measured interval excludes that there is none.
+    """
+
+    writer: str
+    """``schedule``, or ``Context.asking`` of a model's."""
+    attempts_milli: int
+    """Thousandths of a settled attempt."""
+    gains_milli: int
+    """Those of them with a gain."""
+    gain_micro: int
+    """Sum of the gains, in millionths."""
+    time_ns: int
+    """Writing and evaluating."""
+    cost_micro: int
+    """Paid to models, in millionths of the configured currency; what has no known price counts 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +137,15 @@ class ExpansionRequested:
     """Kernels the search has already: producing one again is a duplicate."""
     threads: int = 1
     reasons: tuple[Entry, ...] = ()
+    writers: tuple[WriterRecord, ...] = ()
+    """What the ways of writing have brought; empty until a model has been asked."""
+    model_budget: ModelBudget = field(default=ModelBudget(), metadata=LATER)
+    """What the whole search may spend on models."""
+    endpoints: tuple[EndpointRecord, ...] = ()
+    """What each endpoint has brought so far, sorted by name; those that were never asked are left out."""
+    outcomes: tuple[MoveOutcome, ...] = ()
+    """Of the nodes named here, of the parents' ancestors, and of moves near by that failed or did not pay, nearest first;
+    empty until a model has been asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,16 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelBudget:
+    """What a search may spend on models in all. Zero means "no limit of its own": the deployment's still holds."""
+
+    tokens: int = 0
+    """Of prompts and answers together."""
+    cost_micro: int = 0
+    """Millionths of the configured currency."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorRef:
     """An operator frozen by its hash. ``source_hash`` names the blob with the reference's text."""
 

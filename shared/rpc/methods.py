@@ -38,6 +38,7 @@ METHODS = {
         "List": _READ,
         "Watch": _stream(Role.READ, resumable=True),
         "Cancel": _SUBMIT,
+        "Resume": _SUBMIT,
         "GetTree": _READ,
         "ExportLog": _stream(Role.READ),
         "ListPools": _READ,
@@ -53,6 +54,7 @@ METHODS = {
     },
     "protos.evaluator.v1.EvaluatorService": {
         "Evaluate": _stream(Role.SUBMIT, repeatable=False),  # would measure twice
+        "Build": Method(role=Role.SUBMIT, deadline_s=400.0),  # builds are kept by content, and wait for what is timed
         "Describe": _READ,
         "GetLedger": _READ,
     },

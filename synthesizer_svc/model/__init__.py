@@ -1,52 +1,123 @@
-"""The model port: text in, text out, with what it cost. ``open_model(url)`` chooses the adapter.
+"""The model port: a conversation in, text out, with what it cost (pure). ``opening`` chooses the adapters.
 
-``none:`` (or empty) means no model, ``scripted:PATH`` canned answers.
+Who implements it wraps the next one, from the outside in: what was answered before is answered from the record
+(``recorded``), an endpoint is chosen (``routed``), money is reserved (``budgeted``), and the endpoint is asked, again
+where that can help (``endpoint``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
+from enum import StrEnum
+from functools import cached_property
 from typing import Protocol
 
-from shared.errors import KernelEvolveError, UserError
-from shared.events import Usage
+from shared import ids
+from shared.errors import KernelEvolveError
+from shared.events import EndpointRecord, ModelBudget, Usage
+
+
+class Role(StrEnum):
+    USER = "user"
+    ASSISTANT = "assistant"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompletionRequest:
-    """One question. ``system`` is the stable prefix that endpoints cache; ``seed`` is best effort.
+class Message:
+    role: Role
+    text: str
 
-    ``deadline_s`` bounds the whole call, retries included; ``output_tokens_max`` is a hard limit.
+
+@dataclass(frozen=True, kw_only=True)
+class CompletionRequest:
+    """One question of a conversation.
+
+    ``system`` is the stable prefix that endpoints cache; ``messages`` begin and end with the user and alternate, so
+    that a repair turn is the same conversation with two more. ``seed`` is best effort. ``output_tokens_max`` is a hard
+    limit, ``deadline_s`` bounds the whole call, retries included. ``schema`` is a JSON schema, as canonical JSON, that
+    the answer must be an instance of; empty for free text. ``search_id`` is whose budget pays.
     """
 
     system: str
-    user: str
+    messages: tuple[Message, ...]
     seed: int
     output_tokens_max: int
     deadline_s: float
+    schema: str = ""
+    search_id: str = ""
+    budget: ModelBudget = field(default_factory=ModelBudget)
+    """What ``search_id`` may spend in all; zeros leave it to the deployment."""
+    endpoints: tuple[EndpointRecord, ...] = ()
+    """What each endpoint has brought ``search_id`` so far."""
 
     @property
     def text(self) -> str:
-        """What is hashed and stored as the prompt."""
-        return f"{self.system}\n\n{self.user}"
+        """What is stored as the prompt, for people."""
+        return "\n\n".join((self.system, *(message.text for message in self.messages)))
+
+    @cached_property
+    def hash(self) -> str:
+        """Names the question: equal ones are answered alike, from the record when there is one.
+
+        Who pays, who is asked and how long it may take is no part of it.
+        """
+        messages = [[message.role.value, message.text] for message in self.messages]
+        asked = [self.system, messages, self.seed, self.output_tokens_max, self.schema]
+        return ids.content_hash(ids.canonical_json(asked))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """An answer. ``truncated`` is true when the model stopped at a limit instead of at its own end."""
+    """An answer. ``truncated``: it stopped at a limit instead of at its own end. ``refused``: the endpoint says so."""
 
     text: str
     truncated: bool = False
+    refused: bool = False
     usage: Usage = field(default_factory=Usage)
+    endpoint: str = ""
+    """Name of the endpoint in its configuration."""
+    model: str = ""
+    """As the endpoint names it in its answer."""
+
+
+class ModelErrorCode(StrEnum):
+    """Why there is no answer; ``CandidateRejected.code``."""
+
+    BUDGET = "budget"
+    """The search's or the day's budget does not allow another call."""
+    ENDPOINT = "endpoint"
+    """No endpoint can be reached or they fail, after all attempts."""
+    REJECTED = "rejected"
+    """An endpoint rejects the request itself, e.g. a field or the model's name: asking again cannot help."""
+    CREDENTIALS = "credentials"
+    SPEND_LIMIT = "spend_limit"
+    """The vendor's own limit: asking again cannot help until somebody pays."""
+    CONTEXT = "context"
+    """The prompt does not fit into the model's context."""
+    DEADLINE = "deadline"
+    REFUSED = "refused"
+    """By the endpoint's content filter, without text."""
+    ANSWER = "answer"
+    """The endpoint answered with what is no answer of its protocol, after all attempts."""
 
 
 class ModelError(KernelEvolveError):
-    """No answer. ``code`` goes into ``CandidateRejected.code``: ``endpoint``, ``deadline``, ``budget``, ``refused``."""
+    """No answer. ``usage`` is what it cost all the same; ``pauses``: no further call can succeed until somebody acts
+    or ``retry_after_s`` (0: unknown) have passed, so the search should wait instead of burning its evaluations.
+    """
 
-    def __init__(self, code: str, detail: str) -> None:
-        self.code, self.detail = code, detail
-        super().__init__(f"{code}: {detail}")
+    def __init__(
+        self,
+        code: ModelErrorCode | str,
+        detail: str,
+        *,
+        usage: Usage | None = None,
+        pauses: bool = False,
+        retry_after_s: float = 0.0,
+    ) -> None:
+        self.code, self.detail, self.usage, self.pauses = str(code), detail, usage or Usage(), pauses
+        self.retry_after_s = retry_after_s
+        super().__init__(f"{self.code}: {detail}")
 
 
 class Model(Protocol):
@@ -62,25 +133,3 @@ class Model(Protocol):
             ModelError: no answer within the deadline and limits; retrying inside the call is the adapter's affair.
         """
         ...
-
-
-def open_model(url: str) -> Model | None:
-    """The model that ``url`` names, or None for "no model".
-
-    Raises:
-        UserError: an unknown scheme, one whose adapter is not in this version, or an unreadable script.
-    """
-    scheme, _, rest = url.partition(":")
-    if url in ("", "none", "none:"):
-        return None
-    if scheme == "scripted":
-        from synthesizer_svc.model.scripted import load
-
-        return load(Path(rest))
-    if scheme in ("http", "https"):
-        raise UserError(
-            "HTTP model endpoints are not part of this version",
-            where=f"MODEL_URL={scheme}:…",
-            hint="leave MODEL_URL unset to search without a model, or use scripted:PATH",
-        )
-    raise UserError(f"unknown model scheme `{scheme}`", where="MODEL_URL", hint="known: none:, scripted:PATH")

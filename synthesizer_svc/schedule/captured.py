@@ -32,7 +32,7 @@ class PlannedOperator:
 
     def render(self, schedule: Schedule) -> Emitted:
         emitter = emit.EMITTERS[self.target.language]
-        return emitter.render(self.plan, schedule, self.target.isa, self.target.threads)
+        return emitter.render(self.plan, schedule, self.target.machine, self.target.threads)
 
 
 class CapturedLowering:
@@ -61,6 +61,6 @@ class CapturedLowering:
 
 def _plan(graph: Graph, target: Target) -> PlannedOperator:
     planned = plan.build(graph)
-    space = emit.space(target.language, planned, target.isa, target.threads)
+    space = emit.space(target.language, planned, target.machine, target.threads)
     kinds = {group.name: group.kind for group in planned.groups}
     return PlannedOperator(plan=planned, target=target, space=space, kinds=kinds)

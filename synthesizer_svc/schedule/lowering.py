@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from shared.chips import Isa
+from shared.chips import Machine
 from shared.operators import OperatorSpec
 from synthesizer_svc.schedule.emit import Emitted
 from synthesizer_svc.schedule.schedule import Schedule, Space
@@ -17,7 +17,7 @@ class Target:
     """What kernels are written for."""
 
     language: str
-    isa: Isa
+    machine: Machine
     threads: int
 
 

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from shared import ids
-from shared.chips import Isa
+from shared.chips import Machine
 from shared.errors import Poison
 from shared.events import ExpansionRequested, KernelRef
 from shared.operators import OperatorSpec
@@ -24,8 +24,6 @@ from synthesizer_svc.schedule.proposal import Parent, Proposal, Situation
 from synthesizer_svc.schedule.propose import propose
 from synthesizer_svc.schedule.schedule import Schedule
 
-ENTRY = "ke_launch"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
@@ -34,6 +32,16 @@ class Prepared:
     lowered: Lowered
     target: Target
     kernel_ids: dict[Schedule, str] = field(default_factory=dict)
+
+    def render(self, schedule: Schedule) -> tuple[str, Emitted]:
+        """The kernel under ``schedule``, and its id."""
+        rendered = self.lowered.render(schedule)
+        kernel_id = self.kernel_ids[schedule] = _kernel_id(self.target.language, rendered)
+        return kernel_id, rendered
+
+    def kernel_id(self, schedule: Schedule) -> str:
+        """The id of the kernel under ``schedule``; rendered once."""
+        return self.kernel_ids.get(schedule) or self.render(schedule)[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,15 +61,15 @@ class ScheduleWriter:
         self._operators_max = operators_max
         self._prepared: OrderedDict[tuple[str, str, str, int], asyncio.Task[Prepared]] = OrderedDict()
 
-    async def prepare(self, operator: OperatorSpec, language: str, isa: Isa, threads: int) -> Prepared:
+    async def prepare(self, operator: OperatorSpec, language: str, machine: Machine, threads: int) -> Prepared:
         """The operator lowered for a target; once per target however many expansions ask.
 
         Raises:
             Unsupported: see ``Lowering.lower``; remembered too.
         """
-        key = (operator.ref.source_hash, language, isa.name, threads)
+        key = (operator.ref.source_hash, language, machine.name, threads)
         if key not in self._prepared:
-            target = Target(language=language, isa=isa, threads=threads)
+            target = Target(language=language, machine=machine, threads=threads)
             self._prepared[key] = asyncio.create_task(self._lower(operator, target))
             while len(self._prepared) > self._operators_max:
                 self._prepared.popitem(last=False)
@@ -76,7 +84,7 @@ class ScheduleWriter:
 
         ``taken`` are kernel ids that other writers of this expansion have used.
         """
-        situation = _situation(seen, prepared)
+        situation = situation_of(seen, prepared)
         known = taken | frozenset(seen.expansion.known_kernel_ids)
         # Usually a few milliseconds, but a nearly exhausted neighbourhood renders hundreds of schedules.
         picked, why = await asyncio.to_thread(self._pick, situation, prepared, count, known)
@@ -103,9 +111,7 @@ class ScheduleWriter:
             if renders == self._renders_max:
                 return picked, f"{renders} schedules rendered without finding enough new kernels"
             renders += 1
-            rendered = prepared.lowered.render(proposal.schedule)
-            kernel_id = _kernel_id(prepared.target.language, rendered)
-            prepared.kernel_ids[proposal.schedule] = kernel_id
+            kernel_id, rendered = prepared.render(proposal.schedule)
             if kernel_id not in used:
                 used.add(kernel_id)
                 picked.append(_Picked(proposal=proposal, rendered=rendered, kernel_id=kernel_id))
@@ -120,17 +126,18 @@ class ScheduleWriter:
             language=prepared.target.language,
             source_hash=await self._blobs.put(pick.rendered.source.encode()),
             flags=pick.rendered.flags,
-            entry=ENTRY,
+            entry=pick.rendered.entry,
             schedule_hash=await self._blobs.put(pick.proposal.schedule.to_json()),
         )
         return Written(kernel=kernel, move=pick.proposal.move, context=seen.context(skill_ids=pick.proposal.skill_ids))
 
 
 def _kernel_id(language: str, rendered: Emitted) -> str:
-    return ids.derive(language, ids.content_hash(rendered.source.encode()), *rendered.flags, ENTRY)
+    return ids.derive(language, ids.content_hash(rendered.source.encode()), *rendered.flags, rendered.entry)
 
 
-def _situation(seen: Seen, prepared: Prepared) -> Situation:
+def situation_of(seen: Seen, prepared: Prepared) -> Situation:
+    """What schedules are proposed from."""
     expansion: ExpansionRequested = seen.expansion
     siblings = tuple(s for k in seen.siblings if (s := _schedule(k)) is not None)
     parents = tuple(p for k in seen.parents if (p := _parent(k)) is not None)

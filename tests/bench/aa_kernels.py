@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import statistics
-from dataclasses import dataclass
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 from evaluator_svc.cases import Suite
 from evaluator_svc.pairs import measure
@@ -13,84 +18,134 @@ from evaluator_svc.settings import Settings
 from evaluator_svc.toolchains import BuildFailed, Built, Toolchain
 from shared import chips
 from shared.machine import processor
-from shared.operators import OperatorSpec
-from synthesizer_svc.schedule.captured import CapturedLowering
-from synthesizer_svc.schedule.lowering import Target
+from synthesizer_svc.schedule import emit, plan
+from synthesizer_svc.schedule.capture import parse
 
-CAPTURE_S = 120.0
+CAPTURE_S = 300.0
+"""For all operators together."""
 PROBE_SHARE = 0.2
 """Of a call: the extra work from which the cost of one step is known; ten times what is looked for."""
 STEP_NS = 1.0
 """Guess of one step's time: a multiplication's latency."""
-PROBE_PAIRS, PROOF_PAIRS = 3, 5
+PROBE_PAIRS = 5
 """Pairs of processes: one alone may be placed better than the other."""
-ROUNDS = 16
+ROUNDS = 12
 
-AROUND = """
+MARK = 0x6B652D657874726
+"""Stands for the number of steps in what is built, once, and is replaced there."""
+MARK_BYTES = MARK.to_bytes(8, "little")
+AROUND = f"""
 #undef ke_launch
-extern "C" int ke_launch(const KeTensor* in, int n_in, KeTensor* out, int n_out, void* stream) {
+static volatile long ke_extra = {MARK:#x};
+extern "C" int ke_launch(const KeTensor* in, int n_in, KeTensor* out, int n_out, void* stream) {{
   const int code = ke_launch_inner(in, n_in, out, n_out, stream);
+  const long steps = ke_extra;
   long value = n_in | 1;
-  for (long step = 0; step < KE_EXTRA; ++step) asm volatile("imul %0, %0" : "+r"(value));
+  for (long step = 0; step < steps; ++step) asm volatile("imul %0, %0" : "+r"(value));
   return code;
-}
+}}
 """
-"""``KE_EXTRA`` dependent multiplications after each call: time that is no traffic and that no compiler removes."""
+"""Dependent multiplications after each call: time that is no traffic and that no compiler removes."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """Source and flags of the schedule synthesizer's default schedule, for one thread."""
+
+    source: str
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slowdown:
+    """Of a call, by the extra steps: the median over pairs of processes, and the least and the most that one showed."""
+
+    share: float
+    least: float
+    most: float
+
+    def __str__(self) -> str:
+        return f"{100 * self.share:.2f} % [{100 * self.least:.2f}, {100 * self.most:.2f}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Kernels:
-    """``normal`` and ``slow`` differ in the number of extra steps alone. ``slowdown``: measured at length, outside of
-    the product's measuring.
-    """
+    """``normal`` and ``slow`` differ in one number, which says how many extra steps there are: none, or some."""
 
     normal: Built
     slow: Built
-    slowdown: float
+    slowdown: Slowdown
 
 
-async def draft(operator: OperatorSpec, chip: str) -> tuple[str, tuple[str, ...]]:
-    """Source and flags of the schedule synthesizer's default schedule, for one thread."""
+def drafts(files: Sequence[Path], chip: str) -> list[Draft]:
+    """Those of the operators in ``files``, captured in one process.
+
+    Raises:
+        subprocess.SubprocessError: one of them cannot be captured, or all took too long.
+    """
+    command = [sys.executable, "-m", "tests.bench.aa_capture", *map(str, files)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=CAPTURE_S, check=True)
     isa = chips.best_isa(chips.load(chip), processor().flags)
-    lowering = CapturedLowering(capture_s=CAPTURE_S, operators_max=1)
-    lowered = await lowering.lower(operator, Target(language="cpp", isa=isa, threads=1))
-    emitted = lowered.render(lowered.space.default())
-    return f"#define ke_launch ke_launch_inner\n{emitted.source}\n{AROUND}", tuple(emitted.flags)
+    made = []
+    for line in done.stdout.splitlines():
+        planned = plan.build(parse(json.loads(line)))
+        schedule = emit.space("cpp", planned, isa, 1).default()
+        emitted = emit.EMITTERS["cpp"].render(planned, schedule, isa, 1)
+        source = f"#define ke_launch ke_launch_inner\n{emitted.source}\n{AROUND}"
+        made.append(Draft(source=source, flags=tuple(emitted.flags)))
+    return made
+
+
+async def built(draft: Draft, toolchain: Toolchain) -> Built:
+    """The draft, with the mark in the place of its steps."""
+    made = await toolchain.build(draft.source, draft.flags)
+    if isinstance(made, BuildFailed):
+        raise RuntimeError(f"a draft does not build: {made.evidence}")  # noqa: TRY004 - a value of the port
+    return made
 
 
 async def prepared(
-    source: str, flags: tuple[str, ...], toolchain: Toolchain, suite: Suite, settings: Settings, cpus: tuple[int, ...],
-    *, slowdown: float,
-) -> Kernels:  # fmt: skip
-    """Build both, with as many extra steps as cost ``slowdown`` of a call. The caller has the device to itself."""
-    build = partial(_build, toolchain, source, flags)
-    normal = await build(0)
-    call_ns = (await _against(normal, normal, suite, settings, cpus, pairs=1))[1]
+    marked: Built, suite: Suite, settings: Settings, cpus: tuple[int, ...], *, slowdown: float, place: Path
+) -> Kernels:
+    """Both kernels, in files below ``place``, with as many extra steps as cost ``slowdown`` of a call.
+
+    What a step costs is measured with ``PROBE_SHARE``: two per cent alone would drown in what processes differ. The
+    caller has the device to itself.
+    """
+    normal = with_steps(marked, 0, place)
+    against = partial(_against, suite=suite, settings=settings, cpus=cpus)
+    _, call_ns = await against(normal, normal)
     steps = max(100, round(PROBE_SHARE * call_ns / STEP_NS))
-    ratio, _ = await _against(await build(steps), normal, suite, settings, cpus, pairs=PROBE_PAIRS)
-    wanted = max(1, round(steps * slowdown / max(ratio - 1.0, 1e-3)))
-    slow = await build(wanted)
-    ratio, _ = await _against(slow, normal, suite, settings, cpus, pairs=PROOF_PAIRS)
-    return Kernels(normal=normal, slow=slow, slowdown=ratio - 1.0)
+    probe = with_steps(marked, steps, place)
+    shares = sorted([(await against(probe, normal))[0] - 1.0 for _ in range(PROBE_PAIRS)])
+    wanted = max(1, round(steps * slowdown / max(statistics.median(shares), 1e-3)))
+    shares = [share * wanted / steps for share in shares]
+    found = Slowdown(share=statistics.median(shares), least=shares[0], most=shares[-1])
+    return Kernels(normal=normal, slow=with_steps(marked, wanted, place), slowdown=found)
 
 
-async def _build(toolchain: Toolchain, source: str, flags: tuple[str, ...], extra: int) -> Built:
-    built = await toolchain.build(source, (*flags, f"-DKE_EXTRA={extra}"))
-    if isinstance(built, BuildFailed):
-        raise RuntimeError(f"a draft does not build: {built.evidence}")  # noqa: TRY004 - a value of the port
-    return built
+def with_steps(marked: Built, steps: int, place: Path) -> Built:
+    """The same machine code, with ``steps`` in the place of the mark.
+
+    Raises:
+        ValueError: the mark is not there, or more than once.
+    """
+    data = marked.path.read_bytes()
+    if data.count(MARK_BYTES) != 1:
+        raise ValueError(f"{marked.path} has the mark {data.count(MARK_BYTES)} times")
+    path = place / f"{marked.digest[:16]}-{steps}.so"
+    path.write_bytes(data.replace(MARK_BYTES, steps.to_bytes(8, "little")))
+    path.chmod(0o444)
+    return replace(marked, path=path)
 
 
 async def _against(
-    one: Built, other: Built, suite: Suite, settings: Settings, cpus: tuple[int, ...], *, pairs: int
+    one: Built, other: Built, *, suite: Suite, settings: Settings, cpus: tuple[int, ...]
 ) -> tuple[float, float]:
-    """Median over ``pairs`` pairs of processes of the one's time over the other's, and the fastest call in ns."""
+    """The one's time over the other's in one pair of processes, and the fastest call in ns."""
 
-    def opened(built: Built) -> Runner:
-        return Runner.open(built.path, suite.inputs, suite.outputs, threads=1, cpus=cpus)
+    def opened(kernel: Built) -> Runner:
+        return Runner.open(kernel.path, suite.inputs, suite.outputs, threads=1, cpus=cpus)
 
-    found = [
-        await measure(partial(opened, one), partial(opened, other), suite.public[0], settings, rounds=ROUNDS)
-        for _ in range(pairs)
-    ]
-    return statistics.median(pair.interval.ratio for pair in found), min(pair.fastest_ns for pair in found)
+    pair = await measure(partial(opened, one), partial(opened, other), suite.public[0], settings, rounds=ROUNDS)
+    return pair.interval.ratio, pair.fastest_ns

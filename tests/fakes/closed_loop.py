@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from knowledge_svc.service import KnowledgeService
@@ -28,7 +28,9 @@ from shared.ports import Ports, open_ports
 from shared.runtime import running
 from shared.service import Service, Subscribe
 from shared.settings import PortSettings
+from shared.store import JournalEntry
 from synthesizer_svc import service as synthesizer_service
+from synthesizer_svc.model import Model
 from synthesizer_svc.no_knowledge import NoKnowledge
 from synthesizer_svc.schedule.schedule import Schedule, Value
 from synthesizer_svc.settings import Settings as SynthesizerSettings
@@ -49,6 +51,7 @@ class Run:
     facts: tuple[Event, ...]
     requests: Mapping[str, ExpansionRequested]
     schedules: Mapping[str, Choices]
+    entries: Sequence[JournalEntry] = ()
 
     @property
     def candidates(self) -> list[CandidateProduced]:
@@ -61,9 +64,16 @@ class Run:
 
 
 async def search(
-    cost: Cost, *, knowledge: Callable[[Ports], tuple[Service, KnowledgeService]] | None = None, **changes
+    cost: Cost,
+    *,
+    knowledge: Callable[[Ports], tuple[Service, KnowledgeService]] | None = None,
+    model: Model | None = None,
+    settings: SynthesizerSettings | None = None,
+    **changes,
 ) -> Run:
-    """Run a search to its end; without ``knowledge`` nobody knows anything and nobody learns."""
+    """Run a search to its end; without ``knowledge`` nobody knows anything and nobody learns, without ``model``
+    schedules write alone.
+    """
     async with open_ports(PortSettings(bus_url="memory:", store_url="memory:", cache_url="memory:")) as ports:
         services: list[Service] = []
         knows: Knowledge = NoKnowledge()
@@ -71,7 +81,8 @@ async def search(
             service, knows = knowledge(ports)
             services.append(service)
         lowerings = {"cpp": TextLowering()}
-        services.append(synthesizer_service.build(ports, SynthesizerSettings(), knows, lowerings=lowerings))
+        chosen = settings or SynthesizerSettings()
+        services.append(synthesizer_service.build(ports, chosen, knows, lowerings=lowerings, model=model))
         services += [_evaluator(ports, cost), search_service.build(ports, SearchSettings())]
         operator = OperatorRef(name="twice", source_hash=await ports.store.blobs.put(OPERATOR.encode()))
         started = a_search(operator=operator, **changes)
@@ -83,6 +94,7 @@ async def search(
         commands = [wire.unpack(command).event for entry in entries for command in entry.commands]
         return Run(
             facts=facts,
+            entries=entries,
             requests={event.expansion_id: event for event in commands if isinstance(event, ExpansionRequested)},
             schedules={
                 fact.candidate_id: await _choices(ports, fact.kernel.schedule_hash)
@@ -105,6 +117,9 @@ def _evaluator(ports: Ports, cost: Cost) -> Service:
 
 
 async def _choices(ports: Ports, schedule_hash: str) -> Choices:
+    """None for a kernel that no schedule wrote."""
+    if not schedule_hash:
+        return {}
     return dict(Schedule.from_json(await ports.store.blobs.get(schedule_hash)).choices)
 
 

@@ -20,8 +20,9 @@ from shared.events import (
     ExpansionRequested,
     Purpose,
     Status,
+    Usage,
 )
-from tests.builders import a_failure, a_kernel, a_pass, measured, produced, rejected
+from tests.builders import a_failure, a_kernel, a_pass, expansion_failed, measured, produced, rejected
 
 Point = tuple[int, ...]
 
@@ -94,3 +95,16 @@ class Landscape:
             for step in (-1, 1)
             if 0 <= first[axis] + step < self.levels
         ]
+
+
+@dataclass(frozen=True)
+class Moody(Landscape):
+    """Whoever writes cannot go on, now and then, until somebody acts; ``share`` of the requests meet that."""
+
+    share: float = 0.3
+
+    def synthesize(self, request: ExpansionRequested) -> list[Event]:
+        if ids.stream(0, request.expansion_id, "mood").random() < self.share:
+            spent = Usage(input_tokens=100, requests=1, cost_micro=7)
+            return [expansion_failed(request, "endpoint", "does not answer", pauses=True, usage=spent)]
+        return super().synthesize(request)

@@ -15,6 +15,7 @@ from shared.events import (
     ExpansionRequested,
     Purpose,
     SearchFinished,
+    SearchPaused,
 )
 from shared.store import JournalEntry
 from tests.sim.faults import COMMANDS
@@ -43,6 +44,7 @@ def every_invariant(world: World, *, lossy: bool = False) -> None:
         _finished_once(world, commands)
         _no_kernel_measured_twice(world, commands)
         _no_orphan_work(world, commands, facts)
+        _waits_for_nobody(world, entries, facts)
 
 
 async def _entries(world: World, search_id: str) -> list[JournalEntry]:
@@ -113,3 +115,13 @@ def _no_orphan_work(world: World, commands: list[Envelope], facts: list[Envelope
         if isinstance(f.event, EvaluationCompleted | CandidateProduced)
     }
     _require(world, answered <= asked, "an answer to a question that no journal asked")
+
+
+def _waits_for_nobody(world: World, entries: list[JournalEntry], facts: list[Envelope]) -> None:
+    """A search pauses only when nothing of it runs, and takes no decision of its own for news."""
+    echoes = [fact.subject for fact in facts if isinstance(fact.event, COMMANDS)]
+    _require(world, not echoes, f"decisions of a search came back to it as facts: {echoes}")
+    for position, entry in enumerate(entries, start=1):
+        if any(isinstance(wire.unpack(command).event, SearchPaused) for command in entry.commands):
+            tree = replay.rebuild(entries[:position])
+            _require(world, tree is not None and not tree.running, "paused while something was running")

@@ -10,10 +10,10 @@ from typing import Self
 from shared import envelopes, wire
 from shared.bus import Bus, Record, Subscription
 from shared.errors import Conflict
-from shared.events import Envelope, EvaluationRequested, ExpansionRequested, NodePruned, SearchFinished
+from shared.events import Envelope, EvaluationRequested, ExpansionRequested, NodePruned, SearchFinished, SearchPaused
 from shared.store import Journal, JournalEntry, Store
 
-COMMANDS = (ExpansionRequested, EvaluationRequested, NodePruned, SearchFinished)
+COMMANDS = (ExpansionRequested, EvaluationRequested, NodePruned, SearchPaused, SearchFinished)
 """What only the search publishes."""
 
 

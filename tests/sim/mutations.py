@@ -10,7 +10,7 @@ from typing import Self
 from search_svc.owner import Held, Owner
 from search_svc.tree import Tree
 from shared.bus import Delivery
-from shared.events import Envelope
+from shared.events import Envelope, SearchPaused
 from shared.store import Journal, JournalEntry
 from tests.sim.world import Recipe
 
@@ -108,6 +108,17 @@ class NoFence(NoUniqueEvents):
         await super().append(stream, replace(entry, seq=len(entries)))
 
 
+class HearsItself(Owner):
+    """Takes the search's own word that it pauses for a fact about it."""
+
+    async def on_fact(self, envelope: Envelope) -> None:
+        if isinstance(envelope.event, SearchPaused):
+            async with self._turn(envelope.event.search_id):
+                await self._take(envelope.event.search_id, envelope)
+            return
+        await super().on_fact(envelope)
+
+
 @dataclass(frozen=True)
 class Mutation:
     """A wrong recipe, and a word of the complaint it must provoke: caught for its own reason, not for another."""
@@ -123,5 +134,6 @@ MUTATIONS: dict[str, Mutation] = {
     "no outbox flush on restart": Mutation(Recipe(owner=ForgetsTheOutbox), "never marked sent"),
     "random ids": Mutation(Recipe(owner=DrawsIds), "ReplayDivergence"),
     "publish before journal": Mutation(Recipe(owner=PublishesFirst), "before they were journalled"),
+    "hears its own pauses": Mutation(Recipe(owner=HearsItself), "came back to it as facts"),
     "no expected-seq fence": Mutation(Recipe(journal=NoFence), "altered after it was written"),
 }

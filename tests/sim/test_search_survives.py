@@ -8,7 +8,9 @@ from __future__ import annotations
 import pytest
 
 from shared.errors import KernelEvolveError
+from shared.events import SearchPaused
 from tests.builders import a_search
+from tests.fakes.landscape import Landscape, Moody
 from tests.sim.checks import every_invariant
 from tests.sim.mutations import MUTATIONS
 from tests.sim.world import World
@@ -28,16 +30,23 @@ def searches(seed: int):
     )
 
 
+def landscape(seed: int):
+    """For every third seed a synthesizer that now and then cannot go on until somebody acts."""
+    return Moody() if seed % 3 == 0 else Landscape()
+
+
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_no_crash_duplicate_or_second_owner_loses_or_doubles_anything(first):
-    crashes = conflicts = 0
+    crashes = conflicts = pauses = 0
     for seed in range(first, first + CHUNK):
-        world = World(seed=seed, searches=searches(seed), crash_rate=0.04).play()
+        world = World(seed=seed, searches=searches(seed), crash_rate=0.04, landscape=landscape(seed)).play()
         every_invariant(world)
+        pauses += sum(isinstance(envelope.event, SearchPaused) for envelope in world.bus.published)
         crashes += world.faults.crashes
         conflicts += world.journal.conflicts
     assert crashes > CHUNK, "the world was too kind to prove anything"
     assert conflicts > 0, "no two owners ever met"
+    assert pauses > 0, "no search ever paused"
 
 
 def test_the_same_seed_gives_the_same_journal():
@@ -50,7 +59,13 @@ def test_the_same_seed_gives_the_same_journal():
 def test_a_recipe_with_one_step_wrong_is_caught(name):
     for seed in range(MUTANT_SEEDS):
         if caught := _complaint(
-            World(seed=seed, searches=searches(seed), crash_rate=0.04, recipe=MUTATIONS[name].recipe)
+            World(
+                seed=seed,
+                searches=searches(seed),
+                crash_rate=0.04,
+                recipe=MUTATIONS[name].recipe,
+                landscape=landscape(seed),
+            )
         ):
             assert MUTATIONS[name].expected in caught
             return

@@ -2,14 +2,15 @@
 
 Two search processes share the consumer group, and a third joins and leaves it all the time with the trees it had
 before: partitions move in the middle of handlers, and two owners decide on one search. Two synthesizers and two
-evaluators answer. Every process is restarted by a supervisor. ``checks`` reads the outcome.
+evaluators answer. Somebody resumes what has paused. Every process is restarted by a supervisor. ``checks`` reads the
+outcome.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 
 from search_svc import service
@@ -21,11 +22,11 @@ from shared.bus.memory import MemoryBus
 from shared.cache.memory import MemoryCacheBackend
 from shared.clock import ManualClock
 from shared.consume import ConsumeLimits, Consumer, Handler
-from shared.events import SearchFinished, SearchStarted
+from shared.events import Envelope, SearchFinished, SearchPaused, SearchResumed, SearchStarted
 from shared.ports import Ports
 from shared.store import Journal
 from shared.store.memory import MemoryStore
-from tests.builders import enveloped
+from tests.builders import SECOND_NS, enveloped
 from tests.fakes.landscape import Landscape
 from tests.sim.faults import Crash, Faults, FaultyBus, FaultyJournal, FaultyStore, FaultySubscription
 from tests.sim.loop import run
@@ -93,7 +94,7 @@ class World:
     def _processes(self) -> list[Callable[[], Awaitable[None]]]:
         handlers = {"synthesizer": self.workers.synthesize, "evaluator": self.workers.evaluate}
         workers = [self._worker(name, handlers[name]) for name in GROUPS for _ in range(2)]
-        return [self._search, self._search, self._visitor, *workers]
+        return [self._search, self._search, self._visitor, self._person, *workers]
 
     async def _search(self) -> None:
         """One life of a search process: a fresh owner, recovery, then facts until it dies."""
@@ -110,6 +111,22 @@ class World:
             asyncio.get_running_loop().call_later(self.faults.rng.uniform(*VISIT_S), stop.set)
             await self._consume(topics.FACTS, service.GROUP, owner.on_fact, self.recipe.subscription, stop)
             await asyncio.sleep(self.faults.rng.uniform(*VISIT_S))
+
+    async def _person(self) -> None:
+        """Resumes every search that waits, some time after it paused; not always sure of having done so already."""
+        while True:
+            await asyncio.sleep(self.faults.rng.uniform(*VISIT_S))
+            for search in self.searches:
+                last = [command async for command in self._commands(search.search_id)][-1:]
+                if last and isinstance(last[0].event, SearchPaused):
+                    now_ns = int(asyncio.get_running_loop().time()) * SECOND_NS
+                    resumed = SearchResumed(search_id=search.search_id, at_ns=now_ns)
+                    await self.bus.publish(topics.FACTS, wire.encode(enveloped(resumed, cause_id=last[0].id)))
+
+    async def _commands(self, search_id: str) -> AsyncIterator[Envelope]:
+        async for entry in self.store.journal.read(search_id):
+            for command in entry.commands:
+                yield wire.unpack(command)
 
     def _worker(self, name: str, handler: Handler) -> Callable[[], Awaitable[None]]:
         async def life() -> None:
@@ -159,8 +176,4 @@ class World:
         return all([await self._has_finish(search.search_id) for search in self.searches])
 
     async def _has_finish(self, search_id: str) -> bool:
-        last = None
-        async for entry in self.store.journal.read(search_id):
-            commands = [wire.unpack(command).event for command in entry.commands]
-            last = next((c for c in commands if isinstance(c, SearchFinished)), last)
-        return last is not None
+        return any([isinstance(command.event, SearchFinished) async for command in self._commands(search_id)])

@@ -26,7 +26,7 @@ from protos.events.v1 import evaluation_pb2 as protos_dot_events_dot_v1_dot_eval
 from protos.events.v1 import values_pb2 as protos_dot_events_dot_v1_dot_values__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n+protos/evaluator/v1/evaluator_service.proto\x12\x13protos.evaluator.v1\x1a!protos/events/v1/evaluation.proto\x1a\x1dprotos/events/v1/values.proto\"\xaf\x02\n\x0f\x45valuateRequest\x12\x15\n\roperator_name\x18\x01 \x01(\t\x12\x17\n\x0foperator_source\x18\x02 \x01(\t\x12\x10\n\x08language\x18\x03 \x01(\t\x12\x15\n\rkernel_source\x18\x04 \x01(\t\x12\r\n\x05\x66lags\x18\x05 \x03(\t\x12\r\n\x05\x65ntry\x18\x06 \x01(\t\x12\x0c\n\x04\x63hip\x18\x07 \x01(\t\x12\x0f\n\x07threads\x18\x08 \x01(\x03\x12*\n\x07purpose\x18\t \x01(\x0e\x32\x19.protos.events.v1.Purpose\x12\x33\n\ndefinition\x18\n \x01(\x0b\x32\x1f.protos.evaluator.v1.Definition\x12\x10\n\x08solution\x18\x0b \x01(\t\x12\x13\n\x0bwith_ledger\x18\x0c \x01(\x08\"E\n\nDefinition\x12\x12\n\ndefinition\x18\x01 \x01(\t\x12\x10\n\x08workload\x18\x02 \x01(\t\x12\x11\n\treference\x18\x03 \x01(\t\"\xde\x01\n\x10\x45valuateResponse\x12\x0f\n\x05stage\x18\x01 \x01(\tH\x00\x12\x32\n\nevaluation\x18\x02 \x01(\x0b\x32\x1c.protos.events.v1.EvaluationH\x00\x12\x35\n\nunderstood\x18\x03 \x01(\x0b\x32\x1f.protos.evaluator.v1.UnderstoodH\x00\x12\x32\n\x06result\x18\x04 \x01(\x0b\x32 .protos.evaluator.v1.StageResultH\x00\x12\x10\n\x06ledger\x18\x05 \x01(\x0cH\x00\x42\x08\n\x06update\"o\n\nUnderstood\x12\x15\n\roperator_name\x18\x01 \x01(\t\x12\x15\n\roperator_hash\x18\x02 \x01(\t\x12\x13\n\x0bkernel_hash\x18\x03 \x01(\t\x12\x10\n\x08language\x18\x04 \x01(\t\x12\x0c\n\x04\x66orm\x18\x05 \x01(\t\"i\n\x0bStageResult\x12\r\n\x05stage\x18\x01 \x01(\t\x12\x12\n\nelapsed_ns\x18\x02 \x01(\x03\x12\x0f\n\x07outcome\x18\x03 \x01(\t\x12&\n\x05\x66\x61\x63ts\x18\x04 \x03(\x0b\x32\x17.protos.events.v1.Entry\"\'\n\x10GetLedgerRequest\x12\x13\n\x0bledger_hash\x18\x01 \x01(\t\"#\n\x11GetLedgerResponse\x12\x0e\n\x06ledger\x18\x01 \x01(\x0c\"\x11\n\x0f\x44\x65scribeRequest\"\xbc\x01\n\x10\x44\x65scribeResponse\x12\x11\n\tworker_id\x18\x01 \x01(\t\x12\x0c\n\x04\x63hip\x18\x02 \x01(\t\x12\x11\n\tlanguages\x18\x03 \x03(\t\x12\x17\n\x0fharness_version\x18\x04 \x01(\t\x12\r\n\x05slots\x18\x05 \x01(\x03\x12\x0c\n\x04\x62usy\x18\x06 \x01(\x03\x12\x10\n\x08\x64raining\x18\x07 \x01(\x08\x12,\n\x0b\x65nvironment\x18\x08 \x03(\x0b\x32\x17.protos.events.v1.Entry2\xa2\x02\n\x10\x45valuatorService\x12Y\n\x08\x45valuate\x12$.protos.evaluator.v1.EvaluateRequest\x1a%.protos.evaluator.v1.EvaluateResponse0\x01\x12W\n\x08\x44\x65scribe\x12$.protos.evaluator.v1.DescribeRequest\x1a%.protos.evaluator.v1.DescribeResponse\x12Z\n\tGetLedger\x12%.protos.evaluator.v1.GetLedgerRequest\x1a&.protos.evaluator.v1.GetLedgerResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n+protos/evaluator/v1/evaluator_service.proto\x12\x13protos.evaluator.v1\x1a!protos/events/v1/evaluation.proto\x1a\x1dprotos/events/v1/values.proto\"\xaf\x02\n\x0f\x45valuateRequest\x12\x15\n\roperator_name\x18\x01 \x01(\t\x12\x17\n\x0foperator_source\x18\x02 \x01(\t\x12\x10\n\x08language\x18\x03 \x01(\t\x12\x15\n\rkernel_source\x18\x04 \x01(\t\x12\r\n\x05\x66lags\x18\x05 \x03(\t\x12\r\n\x05\x65ntry\x18\x06 \x01(\t\x12\x0c\n\x04\x63hip\x18\x07 \x01(\t\x12\x0f\n\x07threads\x18\x08 \x01(\x03\x12*\n\x07purpose\x18\t \x01(\x0e\x32\x19.protos.events.v1.Purpose\x12\x33\n\ndefinition\x18\n \x01(\x0b\x32\x1f.protos.evaluator.v1.Definition\x12\x10\n\x08solution\x18\x0b \x01(\t\x12\x13\n\x0bwith_ledger\x18\x0c \x01(\x08\"c\n\x0c\x42uildRequest\x12\x0c\n\x04\x63hip\x18\x01 \x01(\t\x12\x10\n\x08language\x18\x02 \x01(\t\x12\x15\n\rkernel_source\x18\x03 \x01(\t\x12\r\n\x05\x66lags\x18\x04 \x03(\t\x12\r\n\x05\x65ntry\x18\x05 \x01(\t\"V\n\rBuildResponse\x12\r\n\x05\x62uilt\x18\x01 \x01(\x08\x12(\n\x06status\x18\x02 \x01(\x0e\x32\x18.protos.events.v1.Status\x12\x0c\n\x04text\x18\x03 \x01(\t\"E\n\nDefinition\x12\x12\n\ndefinition\x18\x01 \x01(\t\x12\x10\n\x08workload\x18\x02 \x01(\t\x12\x11\n\treference\x18\x03 \x01(\t\"\xde\x01\n\x10\x45valuateResponse\x12\x0f\n\x05stage\x18\x01 \x01(\tH\x00\x12\x32\n\nevaluation\x18\x02 \x01(\x0b\x32\x1c.protos.events.v1.EvaluationH\x00\x12\x35\n\nunderstood\x18\x03 \x01(\x0b\x32\x1f.protos.evaluator.v1.UnderstoodH\x00\x12\x32\n\x06result\x18\x04 \x01(\x0b\x32 .protos.evaluator.v1.StageResultH\x00\x12\x10\n\x06ledger\x18\x05 \x01(\x0cH\x00\x42\x08\n\x06update\"o\n\nUnderstood\x12\x15\n\roperator_name\x18\x01 \x01(\t\x12\x15\n\roperator_hash\x18\x02 \x01(\t\x12\x13\n\x0bkernel_hash\x18\x03 \x01(\t\x12\x10\n\x08language\x18\x04 \x01(\t\x12\x0c\n\x04\x66orm\x18\x05 \x01(\t\"i\n\x0bStageResult\x12\r\n\x05stage\x18\x01 \x01(\t\x12\x12\n\nelapsed_ns\x18\x02 \x01(\x03\x12\x0f\n\x07outcome\x18\x03 \x01(\t\x12&\n\x05\x66\x61\x63ts\x18\x04 \x03(\x0b\x32\x17.protos.events.v1.Entry\"\'\n\x10GetLedgerRequest\x12\x13\n\x0bledger_hash\x18\x01 \x01(\t\"#\n\x11GetLedgerResponse\x12\x0e\n\x06ledger\x18\x01 \x01(\x0c\"\x11\n\x0f\x44\x65scribeRequest\"\xbc\x01\n\x10\x44\x65scribeResponse\x12\x11\n\tworker_id\x18\x01 \x01(\t\x12\x0c\n\x04\x63hip\x18\x02 \x01(\t\x12\x11\n\tlanguages\x18\x03 \x03(\t\x12\x17\n\x0fharness_version\x18\x04 \x01(\t\x12\r\n\x05slots\x18\x05 \x01(\x03\x12\x0c\n\x04\x62usy\x18\x06 \x01(\x03\x12\x10\n\x08\x64raining\x18\x07 \x01(\x08\x12,\n\x0b\x65nvironment\x18\x08 \x03(\x0b\x32\x17.protos.events.v1.Entry2\xf2\x02\n\x10\x45valuatorService\x12Y\n\x08\x45valuate\x12$.protos.evaluator.v1.EvaluateRequest\x1a%.protos.evaluator.v1.EvaluateResponse0\x01\x12N\n\x05\x42uild\x12!.protos.evaluator.v1.BuildRequest\x1a\".protos.evaluator.v1.BuildResponse\x12W\n\x08\x44\x65scribe\x12$.protos.evaluator.v1.DescribeRequest\x1a%.protos.evaluator.v1.DescribeResponse\x12Z\n\tGetLedger\x12%.protos.evaluator.v1.GetLedgerRequest\x1a&.protos.evaluator.v1.GetLedgerResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,22 +35,26 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_EVALUATEREQUEST']._serialized_start=135
   _globals['_EVALUATEREQUEST']._serialized_end=438
-  _globals['_DEFINITION']._serialized_start=440
-  _globals['_DEFINITION']._serialized_end=509
-  _globals['_EVALUATERESPONSE']._serialized_start=512
-  _globals['_EVALUATERESPONSE']._serialized_end=734
-  _globals['_UNDERSTOOD']._serialized_start=736
-  _globals['_UNDERSTOOD']._serialized_end=847
-  _globals['_STAGERESULT']._serialized_start=849
-  _globals['_STAGERESULT']._serialized_end=954
-  _globals['_GETLEDGERREQUEST']._serialized_start=956
-  _globals['_GETLEDGERREQUEST']._serialized_end=995
-  _globals['_GETLEDGERRESPONSE']._serialized_start=997
-  _globals['_GETLEDGERRESPONSE']._serialized_end=1032
-  _globals['_DESCRIBEREQUEST']._serialized_start=1034
-  _globals['_DESCRIBEREQUEST']._serialized_end=1051
-  _globals['_DESCRIBERESPONSE']._serialized_start=1054
-  _globals['_DESCRIBERESPONSE']._serialized_end=1242
-  _globals['_EVALUATORSERVICE']._serialized_start=1245
-  _globals['_EVALUATORSERVICE']._serialized_end=1535
+  _globals['_BUILDREQUEST']._serialized_start=440
+  _globals['_BUILDREQUEST']._serialized_end=539
+  _globals['_BUILDRESPONSE']._serialized_start=541
+  _globals['_BUILDRESPONSE']._serialized_end=627
+  _globals['_DEFINITION']._serialized_start=629
+  _globals['_DEFINITION']._serialized_end=698
+  _globals['_EVALUATERESPONSE']._serialized_start=701
+  _globals['_EVALUATERESPONSE']._serialized_end=923
+  _globals['_UNDERSTOOD']._serialized_start=925
+  _globals['_UNDERSTOOD']._serialized_end=1036
+  _globals['_STAGERESULT']._serialized_start=1038
+  _globals['_STAGERESULT']._serialized_end=1143
+  _globals['_GETLEDGERREQUEST']._serialized_start=1145
+  _globals['_GETLEDGERREQUEST']._serialized_end=1184
+  _globals['_GETLEDGERRESPONSE']._serialized_start=1186
+  _globals['_GETLEDGERRESPONSE']._serialized_end=1221
+  _globals['_DESCRIBEREQUEST']._serialized_start=1223
+  _globals['_DESCRIBEREQUEST']._serialized_end=1240
+  _globals['_DESCRIBERESPONSE']._serialized_start=1243
+  _globals['_DESCRIBERESPONSE']._serialized_end=1431
+  _globals['_EVALUATORSERVICE']._serialized_start=1434
+  _globals['_EVALUATORSERVICE']._serialized_end=1804
 # @@protoc_insertion_point(module_scope)

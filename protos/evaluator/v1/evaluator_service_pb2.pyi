@@ -36,6 +36,30 @@ class EvaluateRequest(_message.Message):
     with_ledger: bool
     def __init__(self, operator_name: _Optional[str] = ..., operator_source: _Optional[str] = ..., language: _Optional[str] = ..., kernel_source: _Optional[str] = ..., flags: _Optional[_Iterable[str]] = ..., entry: _Optional[str] = ..., chip: _Optional[str] = ..., threads: _Optional[int] = ..., purpose: _Optional[_Union[_evaluation_pb2.Purpose, str]] = ..., definition: _Optional[_Union[Definition, _Mapping]] = ..., solution: _Optional[str] = ..., with_ledger: bool = ...) -> None: ...
 
+class BuildRequest(_message.Message):
+    __slots__ = ("chip", "language", "kernel_source", "flags", "entry")
+    CHIP_FIELD_NUMBER: _ClassVar[int]
+    LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    KERNEL_SOURCE_FIELD_NUMBER: _ClassVar[int]
+    FLAGS_FIELD_NUMBER: _ClassVar[int]
+    ENTRY_FIELD_NUMBER: _ClassVar[int]
+    chip: str
+    language: str
+    kernel_source: str
+    flags: _containers.RepeatedScalarFieldContainer[str]
+    entry: str
+    def __init__(self, chip: _Optional[str] = ..., language: _Optional[str] = ..., kernel_source: _Optional[str] = ..., flags: _Optional[_Iterable[str]] = ..., entry: _Optional[str] = ...) -> None: ...
+
+class BuildResponse(_message.Message):
+    __slots__ = ("built", "status", "text")
+    BUILT_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    built: bool
+    status: _evaluation_pb2.Status
+    text: str
+    def __init__(self, built: bool = ..., status: _Optional[_Union[_evaluation_pb2.Status, str]] = ..., text: _Optional[str] = ...) -> None: ...
+
 class Definition(_message.Message):
     __slots__ = ("definition", "workload", "reference")
     DEFINITION_FIELD_NUMBER: _ClassVar[int]

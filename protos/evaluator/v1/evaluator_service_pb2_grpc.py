@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class EvaluatorServiceStub(object):
-    """Role submit for Evaluate, read for the others.
+    """Role submit for Evaluate and Build, read for the others.
     """
 
     def __init__(self, channel):
@@ -39,6 +39,11 @@ class EvaluatorServiceStub(object):
                 '/protos.evaluator.v1.EvaluatorService/Evaluate',
                 request_serializer=protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.EvaluateRequest.SerializeToString,
                 response_deserializer=protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.EvaluateResponse.FromString,
+                _registered_method=True)
+        self.Build = channel.unary_unary(
+                '/protos.evaluator.v1.EvaluatorService/Build',
+                request_serializer=protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.BuildRequest.SerializeToString,
+                response_deserializer=protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.BuildResponse.FromString,
                 _registered_method=True)
         self.Describe = channel.unary_unary(
                 '/protos.evaluator.v1.EvaluatorService/Describe',
@@ -53,12 +58,19 @@ class EvaluatorServiceStub(object):
 
 
 class EvaluatorServiceServicer(object):
-    """Role submit for Evaluate, read for the others.
+    """Role submit for Evaluate and Build, read for the others.
     """
 
     def Evaluate(self, request, context):
         """Proves and times one kernel on this worker's device; streams what it understood, each stage as it begins and how it
         ended, and then the verdict. Cancelling the stream cancels the evaluation.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Build(self, request, context):
+        """Checks one kernel statically and compiles it; nothing of it is run. UNAVAILABLE when this worker cannot tell now.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -85,6 +97,11 @@ def add_EvaluatorServiceServicer_to_server(servicer, server):
                     request_deserializer=protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.EvaluateRequest.FromString,
                     response_serializer=protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.EvaluateResponse.SerializeToString,
             ),
+            'Build': grpc.unary_unary_rpc_method_handler(
+                    servicer.Build,
+                    request_deserializer=protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.BuildRequest.FromString,
+                    response_serializer=protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.BuildResponse.SerializeToString,
+            ),
             'Describe': grpc.unary_unary_rpc_method_handler(
                     servicer.Describe,
                     request_deserializer=protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.DescribeRequest.FromString,
@@ -104,7 +121,7 @@ def add_EvaluatorServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class EvaluatorService(object):
-    """Role submit for Evaluate, read for the others.
+    """Role submit for Evaluate and Build, read for the others.
     """
 
     @staticmethod
@@ -124,6 +141,33 @@ class EvaluatorService(object):
             '/protos.evaluator.v1.EvaluatorService/Evaluate',
             protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.EvaluateRequest.SerializeToString,
             protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.EvaluateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Build(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/protos.evaluator.v1.EvaluatorService/Build',
+            protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.BuildRequest.SerializeToString,
+            protos_dot_evaluator_dot_v1_dot_evaluator__service__pb2.BuildResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -10,18 +10,20 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Budget(_message.Message):
-    __slots__ = ("evaluations", "wall_ns", "stall", "target_speedup_ppm", "sol_fraction_ppm")
+    __slots__ = ("evaluations", "wall_ns", "stall", "target_speedup_ppm", "sol_fraction_ppm", "model")
     EVALUATIONS_FIELD_NUMBER: _ClassVar[int]
     WALL_NS_FIELD_NUMBER: _ClassVar[int]
     STALL_FIELD_NUMBER: _ClassVar[int]
     TARGET_SPEEDUP_PPM_FIELD_NUMBER: _ClassVar[int]
     SOL_FRACTION_PPM_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
     evaluations: int
     wall_ns: int
     stall: int
     target_speedup_ppm: int
     sol_fraction_ppm: int
-    def __init__(self, evaluations: _Optional[int] = ..., wall_ns: _Optional[int] = ..., stall: _Optional[int] = ..., target_speedup_ppm: _Optional[int] = ..., sol_fraction_ppm: _Optional[int] = ...) -> None: ...
+    model: _values_pb2.ModelBudget
+    def __init__(self, evaluations: _Optional[int] = ..., wall_ns: _Optional[int] = ..., stall: _Optional[int] = ..., target_speedup_ppm: _Optional[int] = ..., sol_fraction_ppm: _Optional[int] = ..., model: _Optional[_Union[_values_pb2.ModelBudget, _Mapping]] = ...) -> None: ...
 
 class SearchStarted(_message.Message):
     __slots__ = ("search_id", "operator", "chip", "policy", "seed", "budget", "languages", "policy_parameters", "threads", "baseline", "candidates_per_expansion", "expansions_in_flight", "logic_version", "at_ns", "priority")
@@ -75,16 +77,46 @@ class SearchForked(_message.Message):
     at_ns: int
     def __init__(self, search_id: _Optional[str] = ..., parent_search_id: _Optional[str] = ..., at_seq: _Optional[int] = ..., policy: _Optional[str] = ..., seed: _Optional[int] = ..., policy_parameters: _Optional[_Iterable[_Union[_values_pb2.Entry, _Mapping]]] = ..., at_ns: _Optional[int] = ...) -> None: ...
 
+class SearchPaused(_message.Message):
+    __slots__ = ("search_id", "code", "detail", "evaluations")
+    SEARCH_ID_FIELD_NUMBER: _ClassVar[int]
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
+    EVALUATIONS_FIELD_NUMBER: _ClassVar[int]
+    search_id: str
+    code: str
+    detail: str
+    evaluations: int
+    def __init__(self, search_id: _Optional[str] = ..., code: _Optional[str] = ..., detail: _Optional[str] = ..., evaluations: _Optional[int] = ...) -> None: ...
+
 class SearchResumed(_message.Message):
-    __slots__ = ("search_id", "at_ns")
+    __slots__ = ("search_id", "at_ns", "model")
     SEARCH_ID_FIELD_NUMBER: _ClassVar[int]
     AT_NS_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
     search_id: str
     at_ns: int
-    def __init__(self, search_id: _Optional[str] = ..., at_ns: _Optional[int] = ...) -> None: ...
+    model: _values_pb2.ModelBudget
+    def __init__(self, search_id: _Optional[str] = ..., at_ns: _Optional[int] = ..., model: _Optional[_Union[_values_pb2.ModelBudget, _Mapping]] = ...) -> None: ...
+
+class WriterRecord(_message.Message):
+    __slots__ = ("writer", "attempts_milli", "gains_milli", "gain_micro", "time_ns", "cost_micro")
+    WRITER_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPTS_MILLI_FIELD_NUMBER: _ClassVar[int]
+    GAINS_MILLI_FIELD_NUMBER: _ClassVar[int]
+    GAIN_MICRO_FIELD_NUMBER: _ClassVar[int]
+    TIME_NS_FIELD_NUMBER: _ClassVar[int]
+    COST_MICRO_FIELD_NUMBER: _ClassVar[int]
+    writer: str
+    attempts_milli: int
+    gains_milli: int
+    gain_micro: int
+    time_ns: int
+    cost_micro: int
+    def __init__(self, writer: _Optional[str] = ..., attempts_milli: _Optional[int] = ..., gains_milli: _Optional[int] = ..., gain_micro: _Optional[int] = ..., time_ns: _Optional[int] = ..., cost_micro: _Optional[int] = ...) -> None: ...
 
 class ExpansionRequested(_message.Message):
-    __slots__ = ("search_id", "expansion_id", "operator", "chip", "languages", "seed", "count", "memory", "parent_ids", "parents", "parent_evaluations", "siblings", "sibling_ids", "negative", "negative_ids", "known_kernel_ids", "threads", "reasons")
+    __slots__ = ("search_id", "expansion_id", "operator", "chip", "languages", "seed", "count", "memory", "parent_ids", "parents", "parent_evaluations", "siblings", "sibling_ids", "negative", "negative_ids", "known_kernel_ids", "threads", "reasons", "writers", "model_budget", "endpoints", "outcomes")
     SEARCH_ID_FIELD_NUMBER: _ClassVar[int]
     EXPANSION_ID_FIELD_NUMBER: _ClassVar[int]
     OPERATOR_FIELD_NUMBER: _ClassVar[int]
@@ -103,6 +135,10 @@ class ExpansionRequested(_message.Message):
     KNOWN_KERNEL_IDS_FIELD_NUMBER: _ClassVar[int]
     THREADS_FIELD_NUMBER: _ClassVar[int]
     REASONS_FIELD_NUMBER: _ClassVar[int]
+    WRITERS_FIELD_NUMBER: _ClassVar[int]
+    MODEL_BUDGET_FIELD_NUMBER: _ClassVar[int]
+    ENDPOINTS_FIELD_NUMBER: _ClassVar[int]
+    OUTCOMES_FIELD_NUMBER: _ClassVar[int]
     search_id: str
     expansion_id: str
     operator: _values_pb2.OperatorRef
@@ -121,7 +157,11 @@ class ExpansionRequested(_message.Message):
     known_kernel_ids: _containers.RepeatedScalarFieldContainer[str]
     threads: int
     reasons: _containers.RepeatedCompositeFieldContainer[_values_pb2.Entry]
-    def __init__(self, search_id: _Optional[str] = ..., expansion_id: _Optional[str] = ..., operator: _Optional[_Union[_values_pb2.OperatorRef, _Mapping]] = ..., chip: _Optional[str] = ..., languages: _Optional[_Iterable[str]] = ..., seed: _Optional[int] = ..., count: _Optional[int] = ..., memory: _Optional[_Union[_candidate_pb2.Memory, str]] = ..., parent_ids: _Optional[_Iterable[str]] = ..., parents: _Optional[_Iterable[_Union[_values_pb2.KernelRef, _Mapping]]] = ..., parent_evaluations: _Optional[_Iterable[_Union[_evaluation_pb2.Evaluation, _Mapping]]] = ..., siblings: _Optional[_Iterable[_Union[_values_pb2.KernelRef, _Mapping]]] = ..., sibling_ids: _Optional[_Iterable[str]] = ..., negative: _Optional[_Iterable[_Union[_values_pb2.KernelRef, _Mapping]]] = ..., negative_ids: _Optional[_Iterable[str]] = ..., known_kernel_ids: _Optional[_Iterable[str]] = ..., threads: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[_values_pb2.Entry, _Mapping]]] = ...) -> None: ...
+    writers: _containers.RepeatedCompositeFieldContainer[WriterRecord]
+    model_budget: _values_pb2.ModelBudget
+    endpoints: _containers.RepeatedCompositeFieldContainer[_candidate_pb2.EndpointRecord]
+    outcomes: _containers.RepeatedCompositeFieldContainer[_candidate_pb2.MoveOutcome]
+    def __init__(self, search_id: _Optional[str] = ..., expansion_id: _Optional[str] = ..., operator: _Optional[_Union[_values_pb2.OperatorRef, _Mapping]] = ..., chip: _Optional[str] = ..., languages: _Optional[_Iterable[str]] = ..., seed: _Optional[int] = ..., count: _Optional[int] = ..., memory: _Optional[_Union[_candidate_pb2.Memory, str]] = ..., parent_ids: _Optional[_Iterable[str]] = ..., parents: _Optional[_Iterable[_Union[_values_pb2.KernelRef, _Mapping]]] = ..., parent_evaluations: _Optional[_Iterable[_Union[_evaluation_pb2.Evaluation, _Mapping]]] = ..., siblings: _Optional[_Iterable[_Union[_values_pb2.KernelRef, _Mapping]]] = ..., sibling_ids: _Optional[_Iterable[str]] = ..., negative: _Optional[_Iterable[_Union[_values_pb2.KernelRef, _Mapping]]] = ..., negative_ids: _Optional[_Iterable[str]] = ..., known_kernel_ids: _Optional[_Iterable[str]] = ..., threads: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[_values_pb2.Entry, _Mapping]]] = ..., writers: _Optional[_Iterable[_Union[WriterRecord, _Mapping]]] = ..., model_budget: _Optional[_Union[_values_pb2.ModelBudget, _Mapping]] = ..., endpoints: _Optional[_Iterable[_Union[_candidate_pb2.EndpointRecord, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_candidate_pb2.MoveOutcome, _Mapping]]] = ...) -> None: ...
 
 class NodePruned(_message.Message):
     __slots__ = ("search_id", "candidate_id", "rule", "detail")

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dprotos/events/v1/values.proto\x12\x10protos.events.v1\"$\n\x05\x45ntry\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\"L\n\x0bOperatorRef\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0bsource_hash\x18\x02 \x01(\t\x12\x11\n\x04kind\x18\x03 \x01(\tH\x00\x88\x01\x01\x42\x07\n\x05_kind\"\x89\x01\n\tKernelRef\x12\x11\n\tkernel_id\x18\x01 \x01(\t\x12\x10\n\x08language\x18\x02 \x01(\t\x12\x13\n\x0bsource_hash\x18\x03 \x01(\t\x12\r\n\x05\x66lags\x18\x04 \x03(\t\x12\x12\n\x05\x65ntry\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x15\n\rschedule_hash\x18\x06 \x01(\tB\x08\n\x06_entryb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dprotos/events/v1/values.proto\x12\x10protos.events.v1\"$\n\x05\x45ntry\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\"L\n\x0bOperatorRef\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0bsource_hash\x18\x02 \x01(\t\x12\x11\n\x04kind\x18\x03 \x01(\tH\x00\x88\x01\x01\x42\x07\n\x05_kind\"\x89\x01\n\tKernelRef\x12\x11\n\tkernel_id\x18\x01 \x01(\t\x12\x10\n\x08language\x18\x02 \x01(\t\x12\x13\n\x0bsource_hash\x18\x03 \x01(\t\x12\r\n\x05\x66lags\x18\x04 \x03(\t\x12\x12\n\x05\x65ntry\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x15\n\rschedule_hash\x18\x06 \x01(\tB\x08\n\x06_entry\"1\n\x0bModelBudget\x12\x0e\n\x06tokens\x18\x01 \x01(\x03\x12\x12\n\ncost_micro\x18\x02 \x01(\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,4 +37,6 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_OPERATORREF']._serialized_end=165
   _globals['_KERNELREF']._serialized_start=168
   _globals['_KERNELREF']._serialized_end=305
+  _globals['_MODELBUDGET']._serialized_start=307
+  _globals['_MODELBUDGET']._serialized_end=356
 # @@protoc_insertion_point(module_scope)

@@ -39,3 +39,11 @@ class KernelRef(_message.Message):
     entry: str
     schedule_hash: str
     def __init__(self, kernel_id: _Optional[str] = ..., language: _Optional[str] = ..., source_hash: _Optional[str] = ..., flags: _Optional[_Iterable[str]] = ..., entry: _Optional[str] = ..., schedule_hash: _Optional[str] = ...) -> None: ...
+
+class ModelBudget(_message.Message):
+    __slots__ = ("tokens", "cost_micro")
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    COST_MICRO_FIELD_NUMBER: _ClassVar[int]
+    tokens: int
+    cost_micro: int
+    def __init__(self, tokens: _Optional[int] = ..., cost_micro: _Optional[int] = ...) -> None: ...

@@ -27,7 +27,7 @@ if _version_not_supported:
 
 class SearchServiceStub(object):
     """Every call takes a bearer token where the server asks for one: role read for Get, List, Watch, GetTree, ExportLog and
-    ListPools, submit for Submit and Cancel. Any replica answers for any search.
+    ListPools, submit for Submit, Cancel and Resume. Any replica answers for any search.
     """
 
     def __init__(self, channel):
@@ -61,6 +61,11 @@ class SearchServiceStub(object):
                 request_serializer=protos_dot_search_dot_v1_dot_search__service__pb2.CancelRequest.SerializeToString,
                 response_deserializer=protos_dot_search_dot_v1_dot_search__service__pb2.CancelResponse.FromString,
                 _registered_method=True)
+        self.Resume = channel.unary_unary(
+                '/protos.search.v1.SearchService/Resume',
+                request_serializer=protos_dot_search_dot_v1_dot_search__service__pb2.ResumeRequest.SerializeToString,
+                response_deserializer=protos_dot_search_dot_v1_dot_search__service__pb2.ResumeResponse.FromString,
+                _registered_method=True)
         self.GetTree = channel.unary_unary(
                 '/protos.search.v1.SearchService/GetTree',
                 request_serializer=protos_dot_search_dot_v1_dot_search__service__pb2.GetTreeRequest.SerializeToString,
@@ -80,7 +85,7 @@ class SearchServiceStub(object):
 
 class SearchServiceServicer(object):
     """Every call takes a bearer token where the server asks for one: role read for Get, List, Watch, GetTree, ExportLog and
-    ListPools, submit for Submit and Cancel. Any replica answers for any search.
+    ListPools, submit for Submit, Cancel and Resume. Any replica answers for any search.
     """
 
     def Submit(self, request, context):
@@ -114,6 +119,13 @@ class SearchServiceServicer(object):
 
     def Cancel(self, request, context):
         """The search ends now, with outcome "cancelled". Cancelling a search that has ended changes nothing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Resume(self, request, context):
+        """Goes on with a paused search. One that is not paused is INVALID_ARGUMENT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -168,6 +180,11 @@ def add_SearchServiceServicer_to_server(servicer, server):
                     request_deserializer=protos_dot_search_dot_v1_dot_search__service__pb2.CancelRequest.FromString,
                     response_serializer=protos_dot_search_dot_v1_dot_search__service__pb2.CancelResponse.SerializeToString,
             ),
+            'Resume': grpc.unary_unary_rpc_method_handler(
+                    servicer.Resume,
+                    request_deserializer=protos_dot_search_dot_v1_dot_search__service__pb2.ResumeRequest.FromString,
+                    response_serializer=protos_dot_search_dot_v1_dot_search__service__pb2.ResumeResponse.SerializeToString,
+            ),
             'GetTree': grpc.unary_unary_rpc_method_handler(
                     servicer.GetTree,
                     request_deserializer=protos_dot_search_dot_v1_dot_search__service__pb2.GetTreeRequest.FromString,
@@ -193,7 +210,7 @@ def add_SearchServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class SearchService(object):
     """Every call takes a bearer token where the server asks for one: role read for Get, List, Watch, GetTree, ExportLog and
-    ListPools, submit for Submit and Cancel. Any replica answers for any search.
+    ListPools, submit for Submit, Cancel and Resume. Any replica answers for any search.
     """
 
     @staticmethod
@@ -321,6 +338,33 @@ class SearchService(object):
             '/protos.search.v1.SearchService/Cancel',
             protos_dot_search_dot_v1_dot_search__service__pb2.CancelRequest.SerializeToString,
             protos_dot_search_dot_v1_dot_search__service__pb2.CancelResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Resume(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/protos.search.v1.SearchService/Resume',
+            protos_dot_search_dot_v1_dot_search__service__pb2.ResumeRequest.SerializeToString,
+            protos_dot_search_dot_v1_dot_search__service__pb2.ResumeResponse.FromString,
             options,
             channel_credentials,
             insecure,

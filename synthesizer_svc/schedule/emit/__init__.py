@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.chips import Isa
+from shared.chips import Machine
 from synthesizer_svc.schedule.emit.cpp import CppEmitter
 from synthesizer_svc.schedule.emit.port import Emitted, Emitter
 from synthesizer_svc.schedule.ir import Plan
@@ -13,20 +13,20 @@ __all__ = ["EMITTERS", "Emitted", "Emitter", "render", "space"]
 EMITTERS: dict[str, Emitter] = {"cpp": CppEmitter()}
 
 
-def space(language: str, plan: Plan, isa: Isa, threads: int) -> Space:
+def space(language: str, plan: Plan, machine: Machine, threads: int) -> Space:
     """Decisions of ``plan`` in ``language``.
 
     Raises:
         KeyError: there is no emitter of that language.
     """
-    return EMITTERS[language].space(plan, isa, threads)
+    return EMITTERS[language].space(plan, machine, threads)
 
 
-def render(language: str, plan: Plan, schedule: Schedule, isa: Isa, threads: int) -> Emitted:
+def render(language: str, plan: Plan, schedule: Schedule, machine: Machine, threads: int) -> Emitted:
     """The kernel of ``plan`` under ``schedule`` (missing or unknown choices are completed).
 
     Raises:
         KeyError: there is no emitter of that language.
     """
     emitter = EMITTERS[language]
-    return emitter.render(plan, emitter.space(plan, isa, threads).complete(schedule), isa, threads)
+    return emitter.render(plan, emitter.space(plan, machine, threads).complete(schedule), machine, threads)

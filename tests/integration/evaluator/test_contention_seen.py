@@ -13,7 +13,7 @@ import pytest
 
 from evaluator_svc.kernel_counters import Watch, read, until_quiet
 from evaluator_svc.settings import ContentionLimits
-from tests.bench.aa import compilers
+from tests.bench.compilers import compilers
 
 ALL = tuple(sorted(os.sched_getaffinity(0)))
 BURN = "while True: pass"

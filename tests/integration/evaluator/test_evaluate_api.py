@@ -16,6 +16,7 @@ from evaluator_svc.pool import Worker
 from evaluator_svc.runner.program import runner_program
 from evaluator_svc.settings import HARNESS_VERSION, from_env
 from evaluator_svc.simulated import STALLS
+from evaluator_svc.trials import Trials
 from protos.evaluator.v1 import evaluator_service_pb2 as pb
 from protos.evaluator.v1 import evaluator_service_pb2_grpc as rpc
 from protos.events.v1 import evaluation_pb2
@@ -45,7 +46,9 @@ async def worker(**environment: str):
 
         evaluator = evaluator_of(ports, from_env(ENVIRONMENT | environment))
         on_demand = OnDemand(ports.store, evaluator, Worker(ports, evaluator))
-        servicer = Servicer(name=service.SERVICER, add=lambda server: grpc_api.add(on_demand, server))
+        servicer = Servicer(
+            name=service.SERVICER, add=lambda server: grpc_api.add(on_demand, Trials(evaluator), server)
+        )
         async with called([Service(name="evaluator", servicers=(servicer,), close=evaluator.close)], ports) as channel:
             yield rpc.EvaluatorServiceStub(channel), on_demand, ports
 

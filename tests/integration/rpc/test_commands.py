@@ -14,6 +14,7 @@ from pathlib import Path
 from shared.rpc import tokens
 from shared.rpc.tokens import Role
 from tests.aio import on_loop
+from tests.fakes.lab import TOKENS
 from tests.integration.rpc.cluster import served_cluster
 from tests.integration.rpc.toys import Toy, toy_server
 
@@ -83,6 +84,36 @@ async def test_a_search_is_submitted_followed_brought_home_and_replayed(tmp_path
         assert search_id in listed.out
         assert (replayed.code, replayed.last["identical"], replayed.last["source"]) == (0, True, "bus")
         assert at_home.last["entries"] == replayed.last["entries"]
+
+
+@on_loop
+async def test_watching_ends_when_a_search_pauses_and_resume_goes_on_with_it(tmp_path):
+    async with served_cluster() as cluster:
+        here = {"KERNELEVOLVE_SERVER": cluster.address}
+        wish = ("submit", OPERATOR, "--evaluations", 6, "--model-tokens", 2 * TOKENS, "--watch")
+        paused = await kernelevolve(tmp_path, *wish, "--json", **here)
+        assert paused.code == 75, paused.err
+        assert (paused.last["outcome"], paused.last["reason"]) == ("paused", "budget")
+        search_id = paused.last["search_id"]
+
+        got = await kernelevolve(tmp_path, "get", search_id, **here)
+        assert "state     paused (budget): the search's budget of 200 tokens is spent" in got.out
+        assert f"go on     kernelevolve resume {search_id}" in got.out
+        home = await kernelevolve(tmp_path, "watch", search_id, "--out", "home", **here)
+        assert home.code == 75
+        assert f"go on     kernelevolve resume {search_id} --model-budget" in home.out
+        assert "is paused: the search" in (tmp_path / "home" / "report.html").read_text().replace("&#39;", "'")
+
+        resumed = await kernelevolve(tmp_path, "resume", search_id, "--model-tokens", 50 * TOKENS, **here)
+        assert (resumed.code, resumed.out) == (
+            0,
+            f"search {search_id} goes on; `kernelevolve watch {search_id}` follows it\n",
+        )
+        watched = await kernelevolve(tmp_path, "watch", search_id, "--json", **here)
+        assert (watched.code, watched.last["reason"], watched.last["evaluations"]) == (0, "evaluations", 6)
+        again = await kernelevolve(tmp_path, "resume", search_id, **here)
+        assert again.code == 2
+        assert "is not paused" in again.err
 
 
 @on_loop

@@ -7,13 +7,15 @@ from dataclasses import replace
 
 import pytest
 
+from protos.events.v1 import search_pb2, values_pb2
 from protos.search.v1 import search_service_pb2 as pb
-from search_svc import grpc_api, recompute, replay
+from search_svc import grpc_api, recompute, replay, replica
 from search_svc.submissions import OPEN
 from shared import envelopes, topics, wire
 from shared.errors import AlreadyExists, ChipError, NotFound, OperatorError, UserError
-from shared.events import CapacityAnnounced, EvaluationCompleted, WorkerState
+from shared.events import CapacityAnnounced, EvaluationCompleted, SearchResumed, WorkerState
 from tests.aio import on_loop
+from tests.fakes.lab import TOKENS
 from tests.integration.search_svc.replica import OPERATOR, QUICK, a_request, alive, fresh_ports, with_empty_bus
 
 
@@ -73,6 +75,65 @@ async def test_the_same_request_never_starts_a_second_search_and_another_one_und
         late = await cluster.api.Submit(a_request(client_request_id="r"), None)
         assert (late.search_id, late.created) == (first.search_id, False)
         assert len((await cluster.api.List(pb.ListRequest(), None)).searches) == 1
+
+
+@on_loop
+async def test_a_search_whose_budget_is_spent_pauses_is_listed_so_and_goes_on_with_a_larger_one():
+    async with alive(await fresh_ports()) as cluster:
+        budget = search_pb2.Budget(evaluations=8, model=values_pb2.ModelBudget(tokens=2 * TOKENS))
+        search_id = await cluster.submit(budget=budget)
+
+        async def waits() -> bool:
+            return (await cluster.get(search_id)).phase == "paused"
+
+        await eventually(waits)
+        found = await cluster.get(search_id)
+        assert (found.reason, found.outcome) == ("budget", "")
+        assert "200 tokens is spent" in found.detail
+        assert 0 < found.charged < 8
+        listed = await cluster.api.List(pb.ListRequest(phase="paused"), None)
+        assert [row.search_id for row in listed.searches] == [search_id]
+
+        more = pb.ResumeRequest(search_id=search_id, model_budget=values_pb2.ModelBudget(tokens=50 * TOKENS))
+        await cluster.api.Resume(more, None)
+        await cluster.until_finished(search_id)
+        found = await cluster.get(search_id)
+        assert (found.outcome, found.charged, found.model_budget.tokens) == ("improved", 8, 50 * TOKENS)
+        entries = await entries_of(cluster.ports, search_id)
+        assert replay.verify(entries).tree.finished
+        assert sum(isinstance(wire.unpack(entry.event).event, SearchResumed) for entry in entries) == 1
+
+
+@on_loop
+async def test_the_wish_to_go_on_outlives_the_broker():
+    ports = await fresh_ports()
+    async with alive(ports) as cluster:
+        budget = search_pb2.Budget(evaluations=8, model=values_pb2.ModelBudget(tokens=2 * TOKENS))
+        search_id = await cluster.submit(budget=budget)
+
+        async def waits() -> bool:
+            return (await cluster.get(search_id)).phase == "paused"
+
+        await eventually(waits)
+    ports = with_empty_bus(ports)
+    async with ports.bus:
+        parts = replica.assemble(ports, QUICK)
+        more = pb.ResumeRequest(search_id=search_id, model_budget=values_pb2.ModelBudget(tokens=50 * TOKENS))
+        await parts.api.Resume(more, None)
+    async with alive(with_empty_bus(ports)) as cluster:
+        await cluster.until_finished(search_id)
+        assert (await cluster.get(search_id)).charged == 8
+
+
+@on_loop
+async def test_only_a_paused_search_can_be_resumed():
+    async with alive(await fresh_ports()) as cluster:
+        search_id = await cluster.submit()
+        await cluster.until_finished(search_id)
+        with pytest.raises(UserError, match="is not paused"):
+            await cluster.api.Resume(pb.ResumeRequest(search_id=search_id), None)
+        with pytest.raises(NotFound):
+            await cluster.api.Resume(pb.ResumeRequest(search_id="0123456789abcdef"), None)
 
 
 @on_loop

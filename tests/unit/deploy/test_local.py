@@ -121,3 +121,11 @@ def test_only_processes_of_this_cluster_count_as_its_remains(tmp_path):
         for process in started:
             process.kill()
             process.wait()
+
+
+def test_the_synthesizer_is_told_a_worker_of_every_chip_that_builds_for_it():
+    by_name = {process.name: process for process in planned(wanted=TWO_CHIPS)}
+    told = dict(part.split("=") for part in by_name["synthesizer"].environment["EVALUATOR_URLS"].split(","))
+    first = by_name["evaluator-simulated-1"].environment["GRPC_LISTEN"]
+    assert told["simulated"] == f"grpc://{first}"
+    assert set(told) == set(TWO_CHIPS.chips)

@@ -10,8 +10,23 @@ import pytest
 from evaluator_svc.claims import Claim
 from evaluator_svc.sequential import Stopping
 from evaluator_svc.statistics import DELTA_MIN, FEWEST_ROUNDS, Interval, log_ratios, noise_floor, pooled
+from evaluator_svc.toolchains import Built
 from shared.events import PPM, Speedup, Status, Trust
-from tests.bench.aa_report import Kind, Outcome, Rate, Trial, by_operator, outcome, page, rate, summary
+from tests.bench.aa_kernels import MARK_BYTES, with_steps
+from tests.bench.aa_report import (
+    About,
+    Kind,
+    Outcome,
+    Rate,
+    Trial,
+    beside_compilers,
+    by_operator,
+    headlines,
+    outcome,
+    page,
+    rate,
+    summary,
+)
 
 
 @pytest.mark.parametrize(
@@ -110,8 +125,9 @@ def test_on_simulated_clocks_equal_kernels_win_in_fewer_than_one_of_a_hundred_tr
     assert rate(equal, Outcome.FASTER).share < 0.01
     assert rate(slowed, Outcome.SLOWER).share >= 0.95
     assert rate(slowed, Outcome.FASTER).hits == 0
-    text = page([*equal, *slowed], {"simulated": 0.02}, command="c", machine="m", delta=delta, date="d")
-    assert f"| equal, quiet | 208 | {rate(equal, Outcome.FASTER)} |" in text
+    text = page([*equal, *slowed], {"simulated": "2 %"}, About(command="c", machine="m", delta=delta, date="d"))
+    assert f"| equal, quiet | 208 | 0 | {rate(equal, Outcome.FASTER)} |" in text
+    assert f"- Equal kernels called faster: {rate(equal, Outcome.FASTER)}; aimed at: below 1 %, met" in text
 
 
 def test_processes_of_uneven_luck_are_what_the_noise_floor_is_for():
@@ -124,12 +140,55 @@ def test_processes_of_uneven_luck_are_what_the_noise_floor_is_for():
     assert rate(machine.trials(Kind.EQUAL, 0.0, 200, delta), Outcome.FASTER).share < 0.01
 
 
+def a_trial(word, *, kind=Kind.EQUAL, busy=False, said=""):
+    return Trial(operator="o", kind=kind, busy=busy, outcome=word, said=said)
+
+
 def test_noisy_trials_are_counted_apart_and_are_no_part_of_the_rates():
-    made = [
-        Trial(operator="o", kind=Kind.EQUAL, busy=True, outcome=word) for word in (Outcome.NOISY, Outcome.UNDECIDED)
-    ]
+    made = [a_trial(word, busy=True) for word in (Outcome.NOISY, Outcome.UNDECIDED)]
     assert rate(made, Outcome.FASTER) == Rate(hits=0, trials=1)
-    figures = summary(made)["equal, compilers beside"]
+    figures = summary(made, {})["equal, compilers beside"]
     assert figures["trials"] == "2"
     assert figures["NOISY"].startswith("1/2")
     assert by_operator(made, {})[0].startswith("| o | 0 |")
+
+
+def test_beside_compilers_a_claim_is_right_or_wrong_or_was_not_made():
+    words = {
+        Kind.EQUAL: (Outcome.UNDECIDED, Outcome.UNDECIDED, Outcome.FASTER, Outcome.SLOWER, Outcome.NOISY),
+        Kind.SLOWED: (Outcome.SLOWER, Outcome.UNDECIDED, Outcome.FASTER, Outcome.OTHER, Outcome.NOISY),
+    }
+    made = [a_trial(word, kind=kind, busy=True) for kind, some in words.items() for word in some]
+    equal, slowed = beside_compilers(made)
+    assert equal.startswith("| equal | 5 | 1 | 2 | 0 | 2 | 2/5 = 40.0 %")
+    assert slowed.startswith("| slowed | 5 | 1 | 1 | 1 | 2 | 2/5 = 40.0 %")
+
+
+def test_what_was_aimed_at_is_met_by_the_share_and_proved_by_the_interval_alone():
+    equal = [a_trial(Outcome.UNDECIDED)] * 208
+    slowed = [a_trial(Outcome.SLOWER, kind=Kind.SLOWED)] * 104
+    assert "met (the interval does not exclude more)" in headlines(equal)[0]
+    assert "met (the interval proves it)" in headlines(equal * 3)[0]
+    assert "met (the interval proves it)" in headlines(slowed)[0]
+    assert "MISSED" in headlines([*equal, *[a_trial(Outcome.FASTER)] * 3])[0]
+    assert "MISSED" in headlines([*slowed, *[a_trial(Outcome.UNDECIDED, kind=Kind.SLOWED)] * 6])[0]
+
+
+def test_a_page_of_an_interrupted_run_names_what_was_not_made_and_why():
+    planned = {(Kind.EQUAL, False): 208, (Kind.SLOWED, True): 39}
+    about = About(command="c", machine="m", date="d", stopped="interrupted", planned=planned)
+    text = page([a_trial(Outcome.UNDECIDED), a_trial(Outcome.OTHER, said="reason: none")], {}, about)
+    assert "**Trials that were not made: 206 of equal, quiet; 39 of slowed, compilers beside**" in text
+    assert "**The run did not end by itself: interrupted**" in text
+    assert "- o, equal: reason: none" in text
+    assert "not made:" not in page([a_trial(Outcome.UNDECIDED)], {}, About(command="c", machine="m", date="d"))
+
+
+def test_a_kernel_is_slowed_by_one_number_in_what_was_built(tmp_path):
+    library = tmp_path / "kernel.so"
+    library.write_bytes(b"code" + MARK_BYTES + b"more")
+    marked = Built(path=library, digest="d" * 64, log="", build_ns=0, sandbox="")
+    assert with_steps(marked, 5, tmp_path).path.read_bytes() == b"code" + (5).to_bytes(8, "little") + b"more"
+    library.write_bytes(b"code" + 2 * MARK_BYTES)
+    with pytest.raises(ValueError, match="2 times"):
+        with_steps(marked, 5, tmp_path)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from dataclasses import replace
 
 import pytest
 
 from evaluator_svc.contention import Counters, between
-from evaluator_svc.kernel_counters import frequency, pressure, scheduled, throttles
+from evaluator_svc.kernel_counters import descendants, frequency, pressure, scheduled, throttles
 from evaluator_svc.settings import ContentionLimits
 
 LIMITS = ContentionLimits()
@@ -131,3 +133,19 @@ def test_a_core_without_these_files_makes_them_unknown(tmp_path):
     cores(tmp_path, "thermal_throttle", {"core_throttle_count": "2\n"})
     assert throttles((0,), tmp_path) is None
     assert frequency((0,), tmp_path) is None
+
+
+def test_descendants_are_found_through_the_threads_that_started_them(tmp_path):
+    for pid, threads in {7: {7: "8 9", 70: "10"}, 8: {8: ""}, 9: {9: "11"}, 10: {10: ""}, 11: {11: ""}}.items():
+        for thread, children in threads.items():
+            (tmp_path / str(pid) / "task" / str(thread)).mkdir(parents=True)
+            (tmp_path / str(pid) / "task" / str(thread) / "children").write_text(children)
+    assert sorted(descendants(7, tmp_path)) == [8, 9, 10, 11]
+
+
+def test_descendants_are_found_where_the_kernel_lists_no_children(tmp_path):
+    with subprocess.Popen(["sleep", "60"]) as child:
+        try:
+            assert child.pid in descendants(os.getpid(), tmp_path)
+        finally:
+            child.kill()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+
 import pytest
 
 from evaluator_svc.diagnosis import Profile, diagnose
 from evaluator_svc.loops import LoopFacts, Throughput, innermost
-from evaluator_svc.mca import parse
+from evaluator_svc.mca import parse, throughputs
 from evaluator_svc.roofline import Floors
 from shared.events import Bound
 
@@ -102,3 +105,15 @@ def test_a_report_without_figures_is_no_throughput():
     report = "Iterations:        100\nTotal Cycles:      1234\n\nBlock RThroughput: 4.5\n"
     assert parse(report, ".L3", "native") == Throughput(loop=".L3", cycles=12.34, port_cycles=4.5, cpu="native")
     assert parse("error: unknown instruction", ".L3", "native") is None
+
+
+def test_the_tool_is_asked_about_a_loop_once(tmp_path, monkeypatch):
+    report, asked = "[0] Code Region\nTotal Cycles:      1234\nBlock RThroughput: 4.5\n", tmp_path / "asked"
+    tool = tmp_path / "llvm-mca"
+    tool.write_text(f"#!/bin/sh\ncat >/dev/null\necho >>{asked}\nprintf '{report}'\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    for _ in range(2):
+        (found,), reason = asyncio.run(throughputs([replace(loop(), vector_bits=256)]))
+        assert (found.cycles, found.port_cycles, reason) == (12.34, 4.5, "")
+    assert asked.read_text() == "\n"

@@ -103,6 +103,40 @@ def test_a_query_of_facets_alone_finds_documents_for_them(librarian):
     assert all("scan" not in p.document_id for p in found)
 
 
+DOMINANT = [
+    (Bound.MEMORY, "memory-bound: fewer passes over the data, fusion or streaming stores are left", "cache-blocking"),
+    (Bound.COMPUTE, "compute-bound: a hot loop calls expf; inline an approximation", "numerics-exp-erf-tanh"),
+    (Bound.LATENCY, "latency-bound: more independent accumulators or unrolling", "latency-hiding"),
+]
+
+
+@pytest.mark.parametrize("operator", ["row softmax", "layer norm"])
+@pytest.mark.parametrize(("bound", "summary", "expected"), DOMINANT, ids=lambda v: getattr(v, "value", ""))
+def test_what_limits_a_kernel_decides_more_than_its_operators_name(librarian, operator, bound, summary, expected):
+    query = dataclasses.replace(
+        CPU, bound=bound, words=f"{summary} {operator} AMD", operator_class="reduction pointwise"
+    )
+    found = [passage.document_id for passage in librarian.retrieve(query, 4)]
+    assert found[0] == f"guidance/{expected}"
+    assert not [name for name in found if "debug" in name]
+
+
+def test_a_page_on_one_bottleneck_comes_before_one_on_all():
+    offered = [document("all", bounds=("memory", "compute", "latency")), document("one", bounds=("memory",))]
+    with FullTextIndex(offered) as index:
+        query = dataclasses.replace(CPU, words="tile", bound=Bound.MEMORY)
+        found = retrieve.retrieve(query, ChipFacets(), offered, index.search, 2)
+    assert [p.document_id for p in found] == ["one", "all"]
+
+
+def test_pages_on_failures_step_back_for_a_kernel_that_passed():
+    offered = [document("failure", error_signatures=("TIMEOUT",))]
+    with FullTextIndex(offered) as index:
+        queries = [dataclasses.replace(CPU, words="tile", bound=bound) for bound in (Bound.UNKNOWN, Bound.MEMORY)]
+        unknown, passed = (retrieve.retrieve(q, ChipFacets(), offered, index.search, 1)[0].score for q in queries)
+    assert passed == pytest.approx(unknown * retrieve.NO_ERROR, abs=1e-6)
+
+
 def test_words_that_occur_nowhere_find_nothing(librarian):
     assert librarian.retrieve(dataclasses.replace(CPU, words="xylophone"), 5) == ()
 

@@ -9,11 +9,14 @@ import pytest
 
 from shared import ids
 from shared.errors import UserError
-from synthesizer_svc.model import CompletionRequest, ModelError, open_model
+from synthesizer_svc.model import CompletionRequest, Message, ModelError, Role
+from synthesizer_svc.model.opening import scripted as open_model
 
 
 def ask(model, user="u"):
-    request = CompletionRequest(system="s", user=user, seed=1, output_tokens_max=10, deadline_s=1.0)
+    request = CompletionRequest(
+        system="s", messages=(Message(role=Role.USER, text=user),), seed=1, output_tokens_max=10, deadline_s=1.0
+    )
     return asyncio.run(model.complete(request))
 
 
@@ -56,8 +59,6 @@ def test_no_model_is_no_error(url):
 @pytest.mark.parametrize(
     ("url", "says"),
     [
-        ("https://user:secret@models.example/v1", "not part of this version"),
-        ("http://localhost:8080", "not part of this version"),
         ("gopher:x", "unknown model scheme `gopher`"),
         ("scripted:/no/such/file", "cannot be read"),
     ],

@@ -1,0 +1,128 @@
+"""Schedules alone, a model that chooses moves, a model that writes whole kernels, and the mixture: what each finds.
+
+At equal evaluations and at equal cost, over operators and seeds, each a search of its own through the product's
+command line. Without further settings the packaged model answers, on this machine; any other endpoint is named as the
+product names it, by ``MODEL_URL`` and what goes with it or by ``MODEL_ENDPOINTS``. ``--record FILE`` keeps answers, and
+``--recorded FILE`` plays them back later without any endpoint.
+
+    python -m tests.bench.synth
+    MODEL_URL=https://… MODEL_NAME=… MODEL_API_KEY=… \
+        python -m tests.bench.synth --evaluations 100 --seeds 1,2,3,4,5 --record answers.jsonl
+    python -m tests.bench.synth --recorded answers.jsonl --no-write
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from shared.machine import processor
+from tests.bench import synth_tape
+from tests.bench.synth_endpoints import Answering, answering, configured, playing
+from tests.bench.synth_plan import Plan, Way
+from tests.bench.synth_report import Outcome, page
+from tests.bench.synth_search import ROOT, SearchFailedError, operator_path, run
+from tests.bench.synth_tape import Tape
+
+RESULT = ROOT / "docs" / "results" / "synth.md"
+
+
+def searches(plan: Plan, answering: Answering, folder: Path) -> list[Outcome]:
+    """Run every search of ``plan``, one after the other."""
+    outcomes = []
+    for cell in plan.cells():
+        outcomes.append(run(cell, plan, folder, answering.settings_of(cell, folder)))
+        _tell(outcomes[-1])
+    return outcomes
+
+
+def _tell(outcome: Outcome) -> None:
+    click.echo(
+        f"{datetime.now(UTC):%H:%M:%S} {outcome.cell.name}: gain {outcome.gain:.3f}, {outcome.evaluations} evaluations "
+        f"in {outcome.seconds:.0f} s, {outcome.requests} requests {dict(outcome.rejected) or ''}",
+        err=True,
+    )
+
+
+def _plan(operators: str, seeds: str, ways: str, evaluations: int, seconds: float) -> Plan:
+    try:
+        plan = Plan(
+            operators=tuple(operators.split(",")),
+            seeds=tuple(map(int, seeds.split(","))),
+            evaluations=evaluations,
+            seconds=seconds,
+            ways=tuple(map(Way, ways.split(","))),
+        )
+        for name in plan.operators:
+            operator_path(name)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    except FileNotFoundError as error:
+        raise click.UsageError(f"no example operator named {error}") from error
+    return plan
+
+
+def _recorded(path: Path) -> tuple[Plan, Tape]:
+    try:
+        tape = synth_tape.load(path)
+        return Plan.from_plain(tape.header["plan"]), tape
+    except (ValueError, KeyError, TypeError) as error:
+        raise click.UsageError(f"{path} is no recording: {error!r}") from error
+    except OSError as error:
+        raise click.UsageError(f"{path}: {error.strerror}") from error
+
+
+@click.command()
+@click.option("--operators", default="softmax,gelu_bias_residual", show_default=True, help="Names of examples.")
+@click.option("--seeds", default="1,2", show_default=True)
+@click.option("--ways", default=",".join(Way), show_default=True)
+@click.option("--evaluations", default=12, show_default=True, help="Of each search at equal evaluations; 0: none.")
+@click.option("--seconds", default=45.0, show_default=True, help="For each search at equal cost; 0: none.")
+@click.option("--record", type=click.Path(path_type=Path, dir_okay=False), help="Keep the answers in this file.")
+@click.option(
+    "--recorded", type=click.Path(path_type=Path, dir_okay=False), help="Play the answers and the plan of this file."
+)
+@click.option("--write/--no-write", default=True, help="Write docs/results/synth.md.")
+def main(
+    operators: str,
+    seeds: str,
+    ways: str,
+    evaluations: int,
+    seconds: float,
+    record: Path | None,
+    recorded: Path | None,
+    write: bool,
+) -> None:
+    """Run the comparison and print its page."""
+    if record and recorded:
+        raise click.UsageError("--record needs an endpoint, --recorded replaces it: give one of them")
+    plan, tape = _recorded(recorded) if recorded else (_plan(operators, seeds, ways, evaluations, seconds), None)
+    date = f"{datetime.now(UTC):%Y-%m-%d}"
+    answers = playing(tape) if tape else answering(plan, configured(os.environ), record=record, date=date)
+    with tempfile.TemporaryDirectory(prefix="ke-synth-") as folder, answers as who:
+        try:
+            outcomes = searches(plan, who, Path(folder))
+        except SearchFailedError as error:
+            raise click.ClickException(str(error)) from error
+        source = who.source
+    cpu = processor()
+    text = page(
+        outcomes,
+        plan,
+        source,
+        command=" ".join(["python -m tests.bench.synth", *sys.argv[1:]]),
+        machine=f"{cpu.model}, {cpu.cores} logical processors",
+        date=date,
+    )
+    click.echo(text)
+    if write:
+        RESULT.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""Who answers in the comparison of synthesizers: configured endpoints, the packaged model, or a recording.
+
+Every search is given a ``MODEL_ENDPOINTS`` file of its own. When answers are recorded or played, its URLs lead to the
+tape, one path for each search and endpoint; all else stays as configured.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from synthesizer_svc.model.capabilities import Protocol
+from synthesizer_svc.model.presets import preset_for
+from tests import model_server
+from tests.bench import synth_tape
+from tests.bench.synth_plan import Cell, Plan
+from tests.bench.synth_report import Source
+from tests.bench.synth_tape import Tape
+
+Tables = Mapping[str, Mapping[str, Any]]
+"""Endpoints by name, as in a ``MODEL_ENDPOINTS`` file."""
+
+SHORT_FORM = "default"
+PACKAGED = "SmolLM2-135M-Instruct (Q4_1) from its package behind llama.cpp's server, one thread of this machine"
+PACKAGED_NOTE = (
+    "135 million parameters are too few to write a kernel, and hardly better than chance at choosing moves: with this "
+    "model the page shows that the loop works with real answers, and what bad ones cost; not what a capable model adds."
+)
+PACKAGED_SETTINGS = {
+    "MODEL_OUTPUT_TOKENS_MAX": "300",
+    "MODEL_QUOTED_KERNELS_MAX": "0",
+    "SYNTHESIZER_DOCUMENTS_MAX": "1",
+}
+"""A prompt costs this model milliseconds a token, and its context holds 8192."""
+OF_ONE_ENDPOINT = ("MODEL_URL", "MODEL_NAME", "MODEL_PROTOCOL", "MODEL_CA", "MODEL_ALLOW_PLAINTEXT")
+KEYS = ("key_env", "key_file", "authentication", "ca")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configured:
+    """``settings`` go with the endpoints; the environment's own come before them."""
+
+    tables: Tables
+    told: str
+    settings: Mapping[str, str]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answering:
+    """Who answers, for the length of a comparison. ``tape`` None: the endpoints are asked directly."""
+
+    configured: Configured
+    address: str = ""
+    tape: Tape | None = None
+    played: bool = False
+
+    def settings_of(self, cell: Cell, folder: Path) -> dict[str, str]:
+        """The environment that makes a search ask; writes its file of endpoints."""
+        tables: Tables = self.configured.tables
+        if self.tape is not None:
+            tables = {name: _elsewhere(table, f"{self.address}/{cell.name}/{name}") for name, table in tables.items()}
+        path = folder / f"{cell.name}.toml"
+        path.write_text(to_toml(tables), encoding="utf-8")
+        return {**self.configured.settings, "MODEL_ENDPOINTS": str(path)}
+
+    @property
+    def source(self) -> Source:
+        told, note = self.configured.told, self.configured.note
+        if self.tape is None or not self.played:
+            return Source(live=True, endpoint=told, note=note)
+        return Source(live=False, endpoint=told, note=note, played=self.tape.played, other=self.tape.other)
+
+
+def configured(environment: Mapping[str, str], packaged_url: Callable[[], str] = model_server.url) -> Configured:
+    """The endpoints that ``environment`` names, or the packaged model, which is started.
+
+    Raises:
+        OSError, ValueError: ``MODEL_ENDPOINTS`` cannot be read or is not TOML; the searches say what else is wrong.
+    """
+    if path := environment.get("MODEL_ENDPOINTS"):
+        tables: Tables = tomllib.loads(Path(path).read_text(encoding="utf-8")).get("endpoints", {})
+        return Configured(tables=tables, told=_told(tables), settings={})
+    if url := environment.get("MODEL_URL"):
+        table: dict[str, Any] = {"url": url, "model": environment.get("MODEL_NAME", "")}
+        for name in ("protocol", "ca"):
+            table |= {name: value} if (value := environment.get(f"MODEL_{name.upper()}")) else {}
+        table |= {"key_env": "MODEL_API_KEY"} if environment.get("MODEL_API_KEY") else {}
+        return Configured(tables={SHORT_FORM: table}, told=_told({SHORT_FORM: table}), settings={})
+    packaged = {
+        "url": packaged_url(),
+        "model": model_server.MODEL,
+        "server": "llama.cpp",
+        "concurrency": 1,
+        "silence_s": 600.0,
+        "capabilities": {"context_tokens": model_server.CONTEXT_TOKENS},
+        "prices": {"input": 0, "output": 0},
+    }
+    return Configured(tables={"packaged": packaged}, told=PACKAGED, settings=PACKAGED_SETTINGS, note=PACKAGED_NOTE)
+
+
+@contextmanager
+def answering(plan: Plan, configured: Configured, *, record: Path | None = None, date: str = "") -> Iterator[Answering]:
+    """Ask the endpoints; what is to be kept is written when the searches are done, or were interrupted."""
+    if record is None:
+        yield Answering(configured=configured)
+        return
+    header = {
+        "date": date,
+        "plan": plan.to_plain(),
+        "endpoint": configured.told,
+        "note": configured.note,
+        "settings": dict(configured.settings),
+        "tables": {name: _without_keys(table) for name, table in configured.tables.items()},
+    }
+    upstream = {name: table["url"].rstrip("/") for name, table in configured.tables.items()}
+    tape = Tape(upstream=upstream, header=header)
+    with ExitStack() as stack:
+        stack.callback(tape.save, record)
+        address = stack.enter_context(synth_tape.running(tape))
+        yield Answering(configured=configured, address=address, tape=tape)
+
+
+@contextmanager
+def playing(tape: Tape) -> Iterator[Answering]:
+    """Play what was recorded."""
+    header = tape.header
+    recorded = Configured(
+        tables=header["tables"],
+        told=f"{header['endpoint']} ({header['date']})",
+        settings=header["settings"],
+        note=header["note"],
+    )
+    with synth_tape.running(tape) as address:
+        yield Answering(configured=recorded, address=address, tape=tape, played=True)
+
+
+def to_toml(tables: Tables) -> str:
+    """A ``MODEL_ENDPOINTS`` file."""
+    lines = []
+    for name, table in tables.items():
+        lines += [f"[endpoints.{json.dumps(name)}]", *(f"{key} = {_value(value)}" for key, value in table.items()), ""]
+    return "\n".join(lines)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_value(inner)}" for key, inner in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)  # texts, numbers, true and false are written alike in both
+
+
+def _elsewhere(table: Mapping[str, Any], url: str) -> dict[str, Any]:
+    """``table`` with another URL. What its host is known for is told, because the other one's is not."""
+    protocol = Protocol(table["protocol"]) if "protocol" in table else None
+    return {"server": preset_for(table["url"], protocol), **table, "url": url}
+
+
+def _without_keys(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in table.items() if name not in KEYS}
+
+
+def _told(tables: Tables) -> str:
+    return ", ".join(f"{table.get('model')} at {urlsplit(table.get('url', '')).hostname}" for table in tables.values())

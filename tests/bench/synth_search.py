@@ -1,0 +1,159 @@
+"""One search of the comparison: through the product's command line, and read back from what it leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cli import history
+from search_svc import projection
+from search_svc.tree import Node
+from shared import wire
+from shared.events import (
+    CandidateProduced,
+    CandidateRejected,
+    Envelope,
+    EvaluationCompleted,
+    Event,
+    ExpansionFailed,
+    Purpose,
+    SearchFinished,
+    Usage,
+)
+from shared.writers import filled_in, writer_of
+from synthesizer_svc.settings import budget
+from tests.bench.synth_endpoints import OF_ONE_ENDPOINT
+from tests.bench.synth_plan import Cell, Equal, Plan
+from tests.bench.synth_report import Outcome
+
+ROOT = Path(__file__).resolve().parents[2]
+OPERATORS = (ROOT / "examples" / "operators", ROOT / "tests" / "operators")
+EVALUATIONS_MAX = 40_000
+"""Of a search that its time limits: the most that one may ask for."""
+INSTEAD = "schedules, in its place"
+LIMITS = frozenset({"evaluations", "wall_clock"})
+MICRO = 1_000_000
+NS_PER_S = 1_000_000_000
+
+
+class SearchFailedError(Exception):
+    """The command ended with an error; carries what it said."""
+
+
+def operator_path(name: str) -> Path:
+    """The file of an example or test operator.
+
+    Raises:
+        FileNotFoundError: there is none of that name.
+    """
+    for folder in OPERATORS:
+        if (folder / f"{name}.py").is_file():
+            return folder / f"{name}.py"
+    raise FileNotFoundError(name)
+
+
+def run(cell: Cell, plan: Plan, folder: Path, model: Mapping[str, str]) -> Outcome:
+    """Search. ``model``: the settings that name the model, for ways that ask one.
+
+    Raises:
+        SearchFailedError: the command failed; a search that finds nothing has not.
+    """
+    out = folder / cell.name
+    by_evaluations = cell.equal is Equal.EVALUATIONS
+    limit = ("--evaluations", plan.evaluations) if by_evaluations else ("--seconds", plan.seconds)
+    more = () if by_evaluations else ("--evaluations", EVALUATIONS_MAX)
+    arguments = ("optimize", operator_path(cell.operator), *limit, *more, "--seed", cell.seed, "--out", out, "--json")
+    done = subprocess.run(
+        [sys.executable, "-m", "cli.main", *map(str, arguments)],
+        cwd=ROOT,
+        env=(dict(model) if cell.way.asks else {}) | _environment(folder / f"{cell.name}.home") | cell.way.settings,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode not in (0, 1) or not done.stdout.strip():
+        raise SearchFailedError(f"{cell.name}: exit status {done.returncode}\n{done.stderr[-2000:]}")
+    return asyncio.run(read(cell, out, json.loads(done.stdout.splitlines()[-1])))
+
+
+def _environment(home: Path) -> dict[str, str]:
+    """Without what names a model, and without skills of other searches: each must find everything itself. What a day
+    may cost is one account all the same.
+    """
+    left_out = ("SKILLS_URL", *OF_ONE_ENDPOINT, "MODEL_ENDPOINTS")
+    environment = {name: value for name, value in os.environ.items() if name not in left_out}
+    return environment | {
+        "MODEL_BUDGET_DAYS_URL": budget(os.environ).days_url,
+        "XDG_DATA_HOME": str(home),
+        "COLUMNS": "120",
+    }
+
+
+async def read(cell: Cell, out: Path, result: Mapping[str, Any]) -> Outcome:
+    """The outcome of a finished search, from its run directory and final object."""
+    past = await history.open_past(out)
+    envelopes = [wire.unpack(entry.event) for entry in past.entries]
+    events = [envelope.event for envelope in envelopes]
+    usages = [one.usage for one in events if isinstance(one, CandidateProduced | CandidateRejected | ExpansionFailed)]
+    asked = [one for one in usages if _called(one)]
+    winner = projection.winner(past.tree)
+    speedup = (result["best"] or {}).get("speedup", {})
+    known = [value for value in (speedup.get("eager"), speedup.get("compiled")) if value is not None]
+    produced = [one for one in events if isinstance(one, CandidateProduced | CandidateRejected)]
+    return Outcome(
+        cell=cell,
+        gain=min(known) if winner and known else 1.0,
+        improved=result["outcome"] == "improved",
+        evaluations=result["evaluations"],
+        seconds=_seconds(envelopes),
+        winner=_writer(winner) if winner else "",
+        by_writer=Counter(_writer(node) for node in past.tree.nodes.values() if node.evaluation),
+        rejected=_rejected(events),
+        models=frozenset(one.context.model for one in produced if one.context.model),
+        requests=sum(one.requests for one in asked),
+        input_tokens=sum(one.input_tokens for one in asked),
+        cached_tokens=sum(one.cached_tokens for one in asked),
+        output_tokens=sum(one.output_tokens for one in asked),
+        reasoning_tokens=sum(one.reasoning_tokens for one in asked),
+        estimated=any(one.estimated for one in asked),
+        cost=_cost(asked),
+        model_s=sum(one.latency_ns for one in asked) / NS_PER_S,
+        ended="" if result["reason"] in LIMITS else f"{result['reason']} {result['detail'] or ''}".strip(),
+    )
+
+
+def _called(usage: Usage) -> bool:
+    """Whether a model was asked: schedules cost time only."""
+    return bool(usage.requests or usage.input_tokens or usage.output_tokens)
+
+
+def _writer(node: Node) -> str:
+    return INSTEAD if filled_in(node.move) else writer_of(node.context)
+
+
+def _rejected(events: Iterable[Event]) -> Counter[str]:
+    rejected = [one for one in events if isinstance(one, CandidateRejected | ExpansionFailed)]
+    return Counter(one.code for one in rejected)
+
+
+def _cost(asked: Iterable[Usage]) -> float | None:
+    costs = [one.cost_micro for one in asked]
+    return None if any(cost < 0 for cost in costs) else sum(costs) / MICRO
+
+
+def _seconds(envelopes: Sequence[Envelope]) -> float:
+    """From the start of a search until it had its last candidate's verdict, before anything was measured again."""
+    times = [one.time_ns for one in envelopes if not _afterwards(one.event)]
+    return (max(times) - min(times)) / NS_PER_S
+
+
+def _afterwards(event: Event) -> bool:
+    final = isinstance(event, EvaluationCompleted) and event.purpose is Purpose.FINAL
+    return final or isinstance(event, SearchFinished)

@@ -1,0 +1,299 @@
+"""An endpoint over real sockets: what it is sent, how it is left alone, and what it learns from refusals."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from dataclasses import replace
+
+import pytest
+import trustme
+
+from shared.cache.memory import MemoryCacheBackend
+from shared.clock import SECOND_NS, ManualClock, SystemClock
+from shared.errors import UserError
+from synthesizer_svc.model import Completion, ModelError
+from synthesizer_svc.model.breaker import BreakerSettings
+from synthesizer_svc.model.capabilities import Capabilities, Protocol
+from synthesizer_svc.model.secret import Secret
+from tests.aio import on_loop
+from tests.fakes import endpoint_answers as endpoint
+from tests.fakes.endpoint_answers import TEXT, answered, completion, delta, error
+from tests.fakes.fault_server import Wire, fault_server
+from tests.integration.model.asking import QUESTION, ask, endpoint_at, outcome_of, settings_for
+
+KEY = Secret("sk-planted-0123456789")
+GOOD = endpoint.streamed
+
+
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("protocol", "script", "path", "header", "value"),
+    [
+        (Protocol.OPENAI, GOOD, "/v1/chat/completions", "authorization", f"Bearer {KEY.reveal()}"),
+        (Protocol.ANTHROPIC, endpoint.messages, "/v1/messages", "x-api-key", KEY.reveal()),
+    ],
+)
+@on_loop
+async def test_a_question_goes_to_its_path_with_its_key_and_takes_no_compression(protocol, script, path, header, value):
+    async with fault_server(script) as server:
+        settings = settings_for(server, capabilities=Capabilities(protocol=protocol), key=KEY)
+        async with endpoint_at(settings) as model:
+            answer = await model.complete(QUESTION)
+    (request,) = server.received
+    assert (request.method, request.path, request.headers[header]) == ("POST", path, value)
+    assert request.headers["content-type"] == "application/json"
+    assert request.headers["accept-encoding"] == "identity"
+    assert (answer.text, answer.model, answer.endpoint) == (TEXT, "m-1", "e")
+    assert (answer.usage.input_tokens, answer.usage.output_tokens) == (20, 7)
+    assert not answer.usage.estimated
+
+
+@on_loop
+async def test_connections_are_used_again_and_questions_may_be_asked_at_once():
+    async with fault_server(GOOD) as server, endpoint_at(settings_for(server)) as model:
+        answers = await asyncio.gather(*(model.complete(QUESTION) for _ in range(20)))
+    assert [answer.text for answer in answers] == [TEXT] * 20
+    assert len(server.received) == 20
+
+
+@on_loop
+async def test_no_more_questions_are_asked_at_once_than_are_allowed():
+    at_once = most = 0
+
+    async def slow(wire: Wire) -> None:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        await asyncio.sleep(0.02)
+        at_once -= 1
+        await GOOD(wire)
+
+    backend = MemoryCacheBackend(SystemClock())
+    async with fault_server(slow) as server:
+        settings = settings_for(server, concurrency=2)
+        async with endpoint_at(settings, backend=backend) as one, endpoint_at(settings, backend=backend) as other:
+            await asyncio.gather(*(model.complete(QUESTION) for model in (one, other) for _ in range(4)))
+    assert most == 2
+
+
+@on_loop
+async def test_an_answer_longer_than_the_model_writes_is_not_asked_for():
+    async with fault_server(GOOD) as server:
+        settings = settings_for(server, capabilities=Capabilities(output_tokens=50))
+        async with endpoint_at(settings) as model:
+            await model.complete(QUESTION)
+    assert server.received[0].json["max_tokens"] == 50
+
+
+@on_loop
+async def test_a_cancelled_question_frees_its_slot_and_its_connection():
+    one_slot = {"concurrency": 1}
+    async with fault_server(endpoint.stalled, GOOD) as server, endpoint_at(settings_for(server, **one_slot)) as model:
+        task = asyncio.create_task(model.complete(QUESTION))
+        while not server.received:
+            await asyncio.sleep(0.005)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (await model.complete(QUESTION)).text == TEXT
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+
+
+@on_loop
+async def test_a_field_that_is_refused_is_left_out_from_then_on():
+    async def picky(wire: Wire) -> None:
+        for field in ("seed", "stream_options"):
+            if field in wire.request.json:
+                return await wire.answer(422, {"detail": [{"loc": ["body", field], "msg": "Extra inputs"}]})
+        return await GOOD(wire)
+
+    async with fault_server(picky) as server, endpoint_at(settings_for(server)) as model:
+        first = await model.complete(QUESTION)
+        later = await asyncio.gather(*(model.complete(QUESTION) for _ in range(3)))
+    assert first.usage.requests == 3
+    assert [answer.usage.requests for answer in later] == [1, 1, 1]
+
+
+@on_loop
+async def test_questions_asked_at_once_find_out_together():
+    async def picky(wire: Wire) -> None:
+        if "seed" in wire.request.json:
+            return await wire.answer(400, error("seed: not supported"))
+        return await GOOD(wire)
+
+    async with fault_server(picky) as server, endpoint_at(settings_for(server)) as model:
+        answers = await asyncio.gather(*(model.complete(QUESTION) for _ in range(5)))
+    assert {answer.usage.requests for answer in answers} == {2}
+
+
+@on_loop
+async def test_an_endpoint_that_refuses_either_name_of_the_limit_has_refused():
+    async def never(wire: Wire) -> None:
+        await wire.answer(400, error("max_tokens, max_completion_tokens: neither"))
+
+    asked = await ask(never)
+    assert (asked.code, asked.requests) == ("rejected", 2)
+
+
+@on_loop
+async def test_a_limit_that_the_endpoint_names_is_kept():
+    async def small(wire: Wire) -> None:
+        if wire.request.json["max_tokens"] > 4096:
+            return await wire.answer(400, error("max_tokens is too large: this model supports at most 4096"))
+        return await GOOD(wire)
+
+    asked = await ask(small, question=replace(QUESTION, output_tokens_max=16_000))
+    assert (asked.code, asked.requests) == ("answer", 2)
+
+
+# --- left alone -------------------------------------------------------------------------------------------------------
+
+BREAKER = BreakerSettings(failures_max=3)
+FIRST = BreakerSettings(failures_max=1)
+"""Opens at the first sign of illness."""
+SHORT = replace(QUESTION, deadline_s=0.8)
+
+
+@on_loop
+async def test_an_endpoint_that_keeps_failing_is_left_alone_by_all_replicas_and_tried_later():
+    clock = ManualClock()
+    backend = MemoryCacheBackend(clock)
+    ill = True
+
+    async def recovering(wire: Wire) -> None:
+        await (wire.answer(503) if ill else GOOD(wire))
+
+    async with fault_server(recovering) as server:
+        settings = settings_for(server)
+        async with (
+            endpoint_at(settings, backend=backend, breaker=BREAKER) as one,
+            endpoint_at(settings, backend=backend, breaker=BREAKER) as other,
+        ):
+            assert not (await outcome_of(one)).pauses
+            refused = await outcome_of(other)
+            assert (refused.code, refused.pauses, refused.retry_after_s) == ("endpoint", True, BREAKER.open_s)
+            assert "left alone after failures: 503" in refused.detail
+            assert refused.usage.requests == 0
+            assert len(server.received) == 3
+            ill = False
+            clock.advance(round(BREAKER.open_s * SECOND_NS))
+            assert isinstance(await outcome_of(other), Completion)
+            assert isinstance(await outcome_of(one), Completion)
+
+
+@on_loop
+async def test_an_unpaid_bill_stops_every_question_after_the_first():
+    script = answered(429, error("spent", "credit_balance_exhausted", "insufficient_quota"))
+    async with fault_server(script) as server, endpoint_at(settings_for(server), breaker=BREAKER) as model:
+        codes = [(await outcome_of(model)).code for _ in range(5)]
+    assert codes == ["spend_limit"] * 5
+    assert len(server.received) == 1
+
+
+@on_loop
+async def test_limits_of_rates_never_open_it():
+    async with fault_server(answered(429)) as server, endpoint_at(settings_for(server), breaker=BREAKER) as model:
+        outcomes = [await outcome_of(model) for _ in range(3)]
+    assert [outcome.pauses for outcome in outcomes] == [False] * 3
+    assert len(server.received) == 9
+
+
+@on_loop
+async def test_a_question_too_long_for_its_time_says_nothing_against_the_endpoint():
+    async with fault_server(endpoint.stalled) as server, endpoint_at(settings_for(server), breaker=FIRST) as model:
+        codes = [(await outcome_of(model, SHORT)).code for _ in range(2)]
+    assert codes == ["deadline"] * 2
+    assert len(server.received) == 2
+
+
+# --- what is not there or not trusted ---------------------------------------------------------------------------------
+
+
+@on_loop
+async def test_nobody_listening_is_a_failure_without_a_cost():
+    async with fault_server(GOOD) as server:
+        settings = settings_for(server)
+    async with endpoint_at(settings) as model:
+        outcome = await outcome_of(model)
+    assert isinstance(outcome, ModelError)
+    assert (outcome.code, outcome.usage.requests) == ("endpoint", 3)
+    assert (outcome.usage.input_tokens, outcome.usage.cost_micro) == (0, 0)
+
+
+@pytest.fixture(scope="module")
+def authority():
+    return trustme.CA()
+
+
+def served_with(certificate: trustme.LeafCert) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    certificate.configure_cert(context)
+    return context
+
+
+@on_loop
+async def test_a_certificate_of_an_authority_that_is_trusted_is_enough(authority, tmp_path):
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    tls = served_with(authority.issue_cert("127.0.0.1"))
+    assert (await ask(GOOD, tls=tls, ca=str(tmp_path / "ca.pem"))).code == "answer"
+
+
+@pytest.mark.parametrize("fault", ["another authority", "another name"])
+@on_loop
+async def test_a_certificate_that_is_not_trusted_is_sent_nothing(fault, authority, tmp_path):
+    trusted = trustme.CA() if fault == "another authority" else authority
+    trusted.cert_pem.write_to_path(tmp_path / "ca.pem")
+    tls = served_with(authority.issue_cert("127.0.0.1" if fault == "another authority" else "kernels.example.org"))
+    asked = await ask(GOOD, tls=tls, ca=str(tmp_path / "ca.pem"), key=KEY)
+    assert (asked.code, asked.requests, asked.outcome.pauses) == ("endpoint", 0, True)
+    assert "certificate is not trusted" in asked.outcome.detail
+    assert asked.outcome.usage.cost_micro == 0
+
+
+@on_loop
+async def test_plaintext_where_tls_is_expected_is_a_failure():
+    async with fault_server(GOOD) as server:
+        settings = replace(settings_for(server), url=server.url.replace("http://", "https://"))
+        async with endpoint_at(settings) as model:
+            outcome = await outcome_of(model)
+    assert (outcome.code, server.received) == ("endpoint", [])
+
+
+@on_loop
+async def test_authorities_that_cannot_be_read_are_one_line(tmp_path):
+    (tmp_path / "ca.pem").write_text("no certificate")
+    with pytest.raises(UserError, match="cannot be read as certificates"):
+        await ask(GOOD, ca=str(tmp_path / "ca.pem"))
+
+
+@on_loop
+async def test_an_answer_that_was_whole_counts_though_a_later_one_breaks():
+    """The keep-alive race: a server closes an idle connection just as the next question leaves."""
+
+    async def last(wire: Wire) -> None:
+        await wire.answer(200, json.dumps(completion()).encode())
+        wire.close()
+
+    async with fault_server(last) as server, endpoint_at(settings_for(server)) as model:
+        for _ in range(3):
+            assert (await model.complete(QUESTION)).text == TEXT
+
+
+@on_loop
+async def test_a_stream_that_only_thinks_is_at_work():
+    async def thinking(wire: Wire) -> None:
+        await wire.begin_stream()
+        choice = {"index": 0, "delta": {"reasoning_content": "hm"}, "finish_reason": None}
+        await wire.event(delta() | {"choices": [choice]})
+        await wire.hang()
+
+    async with fault_server(thinking) as server, endpoint_at(settings_for(server), breaker=FIRST) as model:
+        codes = [(await outcome_of(model, SHORT)).code for _ in range(2)]
+    assert codes == ["deadline"] * 2
+    assert len(server.received) == 2

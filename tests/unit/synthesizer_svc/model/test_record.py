@@ -1,0 +1,170 @@
+"""What was answered is answered from the record; what was lost is asked again, and nothing is paid for twice unseen."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from shared.cache.memory import MemoryLeases
+from shared.errors import Unavailable
+from shared.events import EndpointRecord, ModelBudget, Usage
+from shared.store.memory import MemoryBlobs, MemoryDocuments
+from synthesizer_svc.model import Completion, ModelError
+from synthesizer_svc.model.budgeted import BudgetedModel, Budgets, BudgetSettings
+from synthesizer_svc.model.estimate import most
+from synthesizer_svc.model.recorded import INTENTS, RecordedModel
+from tests.fakes.metered_model import PRICES, MeteredModel, a_question
+from tests.sim.loop import run
+from tests.sim.processes import LoopClock
+
+
+class Place:
+    """A store and a cache, and replicas over them."""
+
+    def __init__(self) -> None:
+        self.documents, self.blobs, self.clock = MemoryDocuments(), MemoryBlobs(), LoopClock()
+        self.leases = MemoryLeases(self.clock)
+
+    def replica(self, inner, endpoints=("metered",), leases=None) -> RecordedModel:
+        budgets = Budgets(self.documents, self.clock, BudgetSettings())
+        return RecordedModel(
+            BudgetedModel(inner, budgets, PRICES),
+            endpoints,
+            documents=self.documents,
+            blobs=self.blobs,
+            leases=leases or self.leases,
+            clock=self.clock,
+        )
+
+    async def spent(self) -> int:
+        return (await Budgets(self.documents, self.clock, BudgetSettings()).spent("search-1")).tokens
+
+    async def intents(self) -> int:
+        return len([key async for key, _ in self.documents.scan(INTENTS)])
+
+
+def test_an_equal_question_is_answered_from_the_record_at_no_cost():
+    place, inner = Place(), MeteredModel()
+
+    async def twice() -> tuple[Completion, Completion]:
+        first = await place.replica(inner).complete(a_question())
+        return first, await place.replica(inner).complete(a_question(deadline_s=5.0, budget=ModelBudget(tokens=1)))
+
+    first, second = run(1, twice())
+    assert first.usage.requests == 1
+    assert second == replace(first, usage=Usage())
+    assert len(inner.billed) == 1
+
+
+@pytest.mark.parametrize("change", [{"seed": 2}, {"text": "another"}, {"output_tokens_max": 100}, {"schema": "{}"}])
+def test_another_question_is_asked(change):
+    place, inner = Place(), MeteredModel()
+
+    async def both() -> None:
+        await place.replica(inner).complete(a_question())
+        await place.replica(inner).complete(a_question(**change))
+
+    run(1, both())
+    assert len(inner.billed) == 2
+
+
+def test_another_set_of_endpoints_is_asked_again():
+    place, inner = Place(), MeteredModel()
+
+    async def both() -> None:
+        await place.replica(inner).complete(a_question())
+        await place.replica(inner, endpoints=("metered", "better")).complete(a_question())
+
+    run(1, both())
+    assert len(inner.billed) == 2
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_of_replicas_that_ask_the_same_one_asks_and_the_others_wait(seed):
+    place, inner = Place(), MeteredModel(seed=seed, longest_s=200.0)
+
+    async def all_at_once() -> list[Completion]:
+        return list(await asyncio.gather(*(place.replica(inner).complete(a_question()) for _ in range(4))))
+
+    answers = run(seed, all_at_once())
+    assert len(inner.billed) == 1
+    assert len({answer.text for answer in answers}) == 1
+    assert sorted(answer.usage.requests for answer in answers) == [0, 0, 0, 1]
+
+
+def test_who_waits_for_the_dead_asks_when_their_lease_runs_out_and_the_lost_call_stays_spent():
+    place, inner = Place(), MeteredModel(longest_s=50.0)
+
+    async def killed() -> Completion:
+        class Frozen:
+            """Leases of a process that is gone: nothing of it gives them back."""
+
+            def __init__(self, inner) -> None:
+                self.acquire, self.renew = inner.acquire, self.nothing
+
+            async def nothing(self, *_: object) -> bool:
+                return False
+
+            release = nothing
+
+        dying = asyncio.create_task(place.replica(inner, leases=Frozen(place.leases)).complete(a_question()))
+        while not inner.billed:
+            await asyncio.sleep(0.1)
+        waiting = asyncio.create_task(place.replica(inner).complete(a_question()))
+        await asyncio.sleep(1)
+        dying.cancel()
+        await asyncio.wait([dying])
+        return await waiting
+
+    answer = run(1, killed())
+    lost = most(a_question())
+    assert len(inner.billed) == 2
+    assert run(1, place.intents()) == 2
+    spent = run(1, place.spent())
+    assert spent == lost.input_tokens + lost.output_tokens + answer.usage.input_tokens + answer.usage.output_tokens
+    assert spent >= inner.tokens
+
+
+def test_a_failure_is_no_answer_and_is_asked_again():
+    place, inner = Place(), MeteredModel(failing=1.0)
+
+    async def again() -> Completion:
+        with pytest.raises(ModelError):
+            await place.replica(inner).complete(a_question())
+        inner.failing = 0.0
+        return await place.replica(inner).complete(a_question())
+
+    assert run(1, again()).usage.requests == 1
+    assert len(inner.billed) == 2
+
+
+def test_without_the_caches_server_questions_are_answered():
+    class Away:
+        async def acquire(self, *_: object) -> int:
+            raise Unavailable("redis is away")
+
+    place, inner = Place(), MeteredModel()
+    assert run(1, place.replica(inner, leases=Away()).complete(a_question())).text
+
+
+def test_what_a_record_holds_survives_any_text():
+    class Odd(MeteredModel):
+        async def complete(self, request):
+            return replace(await super().complete(request), text="half \ud800 a pair", truncated=True)
+
+    place, inner = Place(), Odd()
+
+    async def twice() -> Completion:
+        await place.replica(inner).complete(a_question())
+        return await place.replica(inner).complete(a_question())
+
+    answer = run(1, twice())
+    assert answer.text == "half \ud800 a pair"
+    assert answer.truncated
+
+
+def test_the_budget_and_the_record_of_endpoints_are_no_part_of_a_question():
+    told = a_question(budget=ModelBudget(tokens=5), endpoints=(EndpointRecord(endpoint="a"),), search_id="another")
+    assert told.hash == a_question().hash

@@ -1,0 +1,37 @@
+"""A secret is shown by nothing but the call that gives it."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import pytest
+
+from synthesizer_svc.model.configuration import EndpointSettings
+from synthesizer_svc.model.secret import Secret
+
+KEY = "sk-planted-0123456789"
+
+
+@pytest.mark.parametrize("write", [str, repr, "{}".format, "{!r}".format, "%s".__mod__, lambda it: repr([{"a": it}])])
+def test_nothing_that_writes_it_shows_it(write):
+    settings = EndpointSettings(name="e", url="http://127.0.0.1", model="m", key=Secret(KEY))
+    assert KEY not in write(settings.key)
+    assert KEY not in write(settings)
+
+
+def test_it_is_neither_pickled_nor_written_to_json():
+    with pytest.raises(TypeError):
+        pickle.dumps(Secret(KEY))
+    with pytest.raises(TypeError):
+        json.dumps(Secret(KEY))
+
+
+def test_it_is_taken_out_of_texts_unless_it_is_a_placeholder():
+    assert Secret(KEY).hide(f"bad key {KEY}!") == "bad key …!"
+    assert Secret("none").hide("none of them") == "none of them"
+
+
+def test_equal_secrets_are_equal():
+    assert Secret(KEY) == Secret(KEY) != Secret("other")
+    assert len({Secret(KEY), Secret(KEY)}) == 1
