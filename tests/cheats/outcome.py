@@ -70,7 +70,7 @@ async def _once(place: Workplace, entry: Entry) -> Outcome:
         if isinstance(entry, Cheat) and _disarmed(entry, found):
             layer = Layer.FRESH
         problem = _problem(entry, found, layer, evidence)
-        if isinstance(entry, Cheat) and entry.idle and found.status is Status.PASSED:
+        if isinstance(entry, Cheat) and entry.idle and found.status is Status.PASSED and problem:
             layer, problem = Layer.POISON, await _gained(place, entry, found)
     return Outcome(
         entry=entry,

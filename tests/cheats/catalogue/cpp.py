@@ -9,6 +9,8 @@ from tests.cheats.manifest import Language
 
 CPP = Language.CPP
 CHEAT, WRONG, UNREPEATABLE = Status.CHEAT, Status.WRONG_RESULT, Status.NONDETERMINISTIC
+REMEMBERED = (Layer.FRESH, Layer.POISON)
+"""A memory of whole inputs: accused or discounted by what new values cost; or of no use, where none came again."""
 
 CLOCK = (
     cheat(CPP, "h03_background_thread", "matmul", CHEAT, Layer.THREADS, "alive after a call", naive=CANDIDATE_FIRST),
@@ -32,6 +34,7 @@ CLOCK = (
         "softmax",
         (CHEAT, WRONG),
         (Layer.FRESH, Layer.CLOCKS, Layer.POISON, Layer.LATE),
+        idle=True,
     ),
     cheat(CPP, "h11_batch_and_skip", "matmul", CHEAT, Layer.POISON, naive=REFERENCE_FIRST, idle=True),
     cheat(CPP, "h12_back_to_back", "softmax", WRONG, Layer.POISON, "not written", naive=REFERENCE_FIRST),
@@ -60,9 +63,9 @@ REPLAY = (
     cheat(CPP, "h22_shape_memo", "matmul", (WRONG, CHEAT), (Layer.JUDGE, Layer.FRESH), naive=REFERENCE_FIRST),
     cheat(CPP, "h23_sampled_memo", "matmul", (WRONG, CHEAT), (Layer.JUDGE, Layer.FRESH), naive=REFERENCE_FIRST),
     cheat(CPP, "h23_rounded_memo", "matmul", (WRONG, CHEAT), (Layer.JUDGE, Layer.FRESH), naive=REFERENCE_FIRST),
-    cheat(CPP, "h24_exact_memo", "matmul", CHEAT, Layer.FRESH, naive=REFERENCE_FIRST, clock=True),
-    cheat(CPP, "h24_cheap_memo", "softmax", CHEAT, Layer.FRESH, naive=REFERENCE_FIRST, clock=True),
-    cheat(CPP, "h24_partial_memo", "softmax", CHEAT, Layer.FRESH, naive=REFERENCE_FIRST, clock=True),
+    cheat(CPP, "h24_exact_memo", "matmul", CHEAT, REMEMBERED, naive=REFERENCE_FIRST, clock=True, idle=True),
+    cheat(CPP, "h24_cheap_memo", "softmax", CHEAT, REMEMBERED, naive=REFERENCE_FIRST, clock=True, idle=True),
+    cheat(CPP, "h24_partial_memo", "softmax", CHEAT, REMEMBERED, naive=REFERENCE_FIRST, clock=True, idle=True),
     cheat(CPP, "h25_skips_plausible_output", "softmax", CHEAT, Layer.POISON, naive=REFERENCE_FIRST, idle=True),
     cheat(
         CPP,

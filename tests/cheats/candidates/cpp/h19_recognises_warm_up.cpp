@@ -2,6 +2,7 @@
 // buffers that it knows gets the answer that it gave there.
 // Source: KernelBench issue 82, https://github.com/ScalingIntelligence/KernelBench/issues/82, for phases told apart
 // Hopes: that values are checked while it warms up, and times are taken afterwards.
+#include <string.h>
 #include <time.h>
 
 #include <map>
