@@ -83,6 +83,8 @@ class EndpointSettings:
     """Longest time without a byte, the first one's included: a local model may take long over a prompt."""
     ca: str = ""
     """Authorities to trust instead of the usual ones, PEM file."""
+    plaintext: bool = False
+    """Whether the key may travel without TLS beyond loopback."""
 
     def __post_init__(self) -> None:
         if min(self.weight, self.concurrency) < 1 or min(self.connect_s, self.silence_s) <= 0:
@@ -185,6 +187,7 @@ def _endpoint(name: str, table: Mapping[str, Any], where: str, environment: Mapp
             key=key,
             authentication=_choice(Authentication, authentication, f"{where}: authentication"),
             sampling=_sampling(given.get("sampling", {}), where),
+            plaintext=given.get("allow_plaintext", False),
             **{
                 option: given[option]
                 for option in ("model", "key_env", "key_file", "weight", "concurrency", "connect_s", "silence_s", "ca")

@@ -137,7 +137,7 @@ class Endpoint:
                 completion = reader.finish(self._clock.now_ns() / SECOND_NS)
             except Fault as fault:
                 bill.paid(fault.usage)
-                fault.detail = self._hidden(fault.detail)
+                fault.detail, fault.parameter = self._hidden(fault.detail), self._hidden(fault.parameter)
                 raise
             bill.paid(completion.usage)
         return replace(
