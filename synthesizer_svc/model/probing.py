@@ -159,6 +159,10 @@ class _Probing:
         again = await self._ask("caches a prefix", question)
         if again is None:
             return
+        words = len(question.system.split())
+        if not again.usage.estimated and again.usage.input_tokens < words:
+            cut = f"no: of more than {words:,} tokens it read {again.usage.input_tokens:,}; raise the server's context"
+            self.report.note("reads whole prompts", cut, well=False)
         found = probes.caching(self._can, again)
         told = f"{found}: {probes.numbers((again.usage.cached_tokens,))} of {again.usage.input_tokens:,} tokens"
         self.report.note("caches a prefix", told, claimed)

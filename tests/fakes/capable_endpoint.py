@@ -22,6 +22,8 @@ class CapableEndpoint:
     schemas: str = "json_schema"
     """Of ``response_format``: what is followed; others are ignored."""
     caches: bool = True
+    reads_words: int = 1_000_000
+    """Of a prompt; what is beyond is cut off without a word."""
     refuses: tuple[str, ...] = ()
     context: dict[str, object] = field(default_factory=lambda: {"meta": {"n_ctx": 4096}})
     prefixes: set[str] = field(default_factory=set)
@@ -62,7 +64,7 @@ class CapableEndpoint:
         prefix = asked["messages"][0]["content"]
         cached = len(prefix.split()) if self.caches and prefix in self.prefixes else 0
         self.prefixes.add(prefix)
-        read = sum(len(message["content"].split()) for message in asked["messages"])
+        read = min(self.reads_words, sum(len(message["content"].split()) for message in asked["messages"]))
         return {
             "prompt_tokens": read,
             "completion_tokens": len(text.split()),

@@ -79,6 +79,13 @@ async def test_fields_that_are_refused_are_told_and_left_out():
 
 
 @on_loop
+async def test_a_server_that_cuts_prompts_without_a_word_is_found_out():
+    report, _ = await probed(CapableEndpoint(context={}, caches=False, reads_words=512))
+    assert not report.well
+    assert "it read 512" in found(report)["reads whole prompts"]
+
+
+@on_loop
 async def test_a_key_that_is_refused_ends_the_questions():
     report, server = await probed(endpoint.answered(401, {"error": "Unauthorized"}))
     assert not report.well
