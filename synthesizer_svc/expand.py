@@ -103,7 +103,7 @@ class Expander:
             return (self._failed(expansion, code, refusal),)
         operator_class = prepared.lowered.operator_class if prepared else ""
         began = self._clock.monotonic_ns()
-        seen = await self._gatherer.gather(expansion, operator, chip, machine, operator_class)
+        seen = await self._gatherer.gather(expansion, operator, chip, machine, language, operator_class)
         gathered_ns = self._clock.monotonic_ns() - began
         written = await self._write(seen, language, prepared, gathered_ns)
         stopped = _stopped(written)
