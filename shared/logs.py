@@ -21,7 +21,7 @@ from shared import timestamps, tracing
 
 FORMATS = ("text", "json")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
-DRIVERS = ("aiokafka", "grpc", "motor", "opentelemetry", "pymongo", "redis")
+DRIVERS = ("aiokafka", "grpc", "httpx", "motor", "opentelemetry", "pymongo", "redis")
 """Libraries that tell much at INFO; theirs begins at WARNING unless ``LOG_LEVEL`` asks for DEBUG."""
 
 HIDDEN = "…"

@@ -103,7 +103,7 @@ class Expander:
             return (self._failed(expansion, code, refusal),)
         operator_class = prepared.lowered.operator_class if prepared else ""
         began = self._clock.monotonic_ns()
-        seen = await self._gatherer.gather(expansion, operator, chip, machine, operator_class)
+        seen = await self._gatherer.gather(expansion, operator, chip, machine, language, operator_class)
         gathered_ns = self._clock.monotonic_ns() - began
         written = await self._write(seen, language, prepared, gathered_ns)
         stopped = _stopped(written)
@@ -127,6 +127,7 @@ class Expander:
         by_model = {index: arm for index, arm in enumerate(arms) if arm != SCHEDULE}
         if self._model and by_model:
             found.update(await self._model.write(seen, language, by_model, prepared))
+            found.update(await self._rewritten(seen, language, prepared, found))
         vacant = [index for index in range(len(arms)) if index not in found]
         if prepared is not None and SCHEDULE in self._writers(prepared):
             vacant += [index for index, answer in found.items() if _fills_in(answer)]
@@ -139,6 +140,16 @@ class Expander:
             for index, answer in zip(sorted(vacant), written, strict=True):
                 found[index] = _instead(found.get(index), replace(answer, usage=usage))
         return [found[index] for index in range(len(arms))]
+
+    async def _rewritten(
+        self, seen: Seen, language: str, prepared: Prepared | None, found: Mapping[int, Written | Unwritten]
+    ) -> dict[int, Written | Unwritten]:
+        """Kernels in place of moves that there are none of, where models write alone and may rewrite."""
+        writers = self._writers(prepared)
+        if self._model is None or SCHEDULE in writers or share.REWRITE not in writers:
+            return {}
+        left = [index for index, answer in found.items() if isinstance(answer, Unwritten) and answer.code == EXHAUSTED]
+        return await self._model.write(seen, language, dict.fromkeys(left, share.REWRITE), prepared)
 
     def _writers(self, prepared: Prepared | None) -> tuple[str, ...]:
         """Who may write: the schedule writer unless models have it all, and the ways of asking that are possible."""

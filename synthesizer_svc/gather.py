@@ -138,6 +138,7 @@ class Seen:
             Quoted(
                 candidate_id=kernel.candidate_id,
                 source=kernel.source,
+                language=kernel.kernel.language,
                 evaluation=kernel.evaluation,
                 outcome=told.get(kernel.candidate_id),
             )
@@ -174,9 +175,10 @@ class Gatherer:
         operator: OperatorSpec,
         chip: ChipSheet,
         machine: Machine,
+        language: str,
         operator_class: str,
     ) -> Seen:
-        """Everything ``expansion`` may see.
+        """Everything ``expansion`` may see; ``language`` is that of the kernel to come.
 
         Raises:
             Poison: a blob it names is unknown.
@@ -189,7 +191,7 @@ class Gatherer:
             else ()
         )
         siblings = await self._kernels(expansion.siblings, expansion.sibling_ids) if shows_siblings else ()
-        query = _query(expansion, operator, parents, operator_class)
+        query = _query(expansion, operator, parents, language, operator_class)
         return Seen(
             expansion=expansion,
             operator=operator,
@@ -226,7 +228,11 @@ class Gatherer:
 
 
 def _query(
-    expansion: ExpansionRequested, operator: OperatorSpec, parents: tuple[SeenKernel, ...], operator_class: str
+    expansion: ExpansionRequested,
+    operator: OperatorSpec,
+    parents: tuple[SeenKernel, ...],
+    language: str,
+    operator_class: str,
 ) -> KnowledgeQuery:
     evaluation = parents[0].evaluation if parents else None
     environment = {entry.name: entry.value for entry in evaluation.environment} if evaluation else {}
@@ -235,7 +241,7 @@ def _query(
     said = [evaluation.diagnosis.summary, *_hints(evaluation.diagnosis.evidence)] if evaluation else []
     return KnowledgeQuery(
         chip=expansion.chip,
-        language=expansion.languages[0] if expansion.languages else "",
+        language=language,
         operator_class=operator_class,
         bound=evaluation.diagnosis.bound if evaluation else Bound.UNKNOWN,
         error=_error(evaluation) if evaluation else "",

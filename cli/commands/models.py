@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -24,8 +25,6 @@ from synthesizer_svc.model.endpoints_file import written
 from synthesizer_svc.model.opening import open_transport
 from synthesizer_svc.model.prices import Prices
 from synthesizer_svc.model.probing import Report, probe
-
-EXIT_UNWELL = 1
 
 
 @click.group("models")
@@ -76,8 +75,8 @@ def list_(as_json: bool) -> None:
 def check(name: str | None, file: Path | None, as_json: bool) -> None:
     """Ask the endpoint NAME, or every one, a few short questions that show what it does.
 
-    They find out whether it can be reached and takes the key, knows the model, streams, counts tokens, repeats an answer
-    by its seed, follows a JSON schema, and caches a prefix. The most that they can cost is told before they are asked.
+    They find out whether it can be reached and takes the key, knows the model, streams, counts tokens, repeats an
+    answer by its seed, follows a JSON schema, and caches a prefix. The most that they can cost is told before.
 
     \b
     Example:
@@ -100,8 +99,7 @@ def check(name: str | None, file: Path | None, as_json: bool) -> None:
     if file is not None:
         file.write_text(written(tuple(found.values())), encoding="utf-8")
         click.echo(f"wrote {file}", err=as_json)
-    if not well:
-        raise click.exceptions.Exit(EXIT_UNWELL)
+    sys.exit(0 if well else 1)
 
 
 async def _probe(endpoint: EndpointSettings, *, quiet: bool) -> Report:

@@ -25,7 +25,11 @@ from synthesizer_svc.schedule.synthesize import Prepared
 
 BECAUSE, CHANGES, DECISION, VALUE = "because", "changes", "decision", "value"
 BECAUSE_CHARS_MAX = 400
-REASON = "what limits the kernel and why this helps"
+EXAMPLE = (
+    f'{{"{BECAUSE}": "<what limits the kernel and why this helps>", '
+    f'"{CHANGES}": [{{"{DECISION}": "<name from the list>", "{VALUE}": <one of its values>}}]}}'
+)
+"""Names nothing on offer: small models answer with what they were shown."""
 
 
 class Moves:
@@ -92,18 +96,17 @@ def schema(offer: Offer) -> str:
 
 def choices(offer: Offer, kinds: Mapping[str, str]) -> str:
     """What is on offer, for the prompt: each decision with its value, its alternatives and what it trades."""
-    lines = ["The kernel is written from a schedule. What may change:", ""]
+    lines = ["The kernel is written from a schedule. What may change, what is believed to pay most first:", ""]
     for decision, now, values in offer.by_decision():
         kind = kinds.get(decision.group, "any")
         pays = ", ".join(bound.value for bound in decision.pays_when)
         about = "; ".join(part for part in (kind, decision.why, f"pays when {pays}-bound" if pays else "") if part)
         lines.append(f"- {decision.key}: now {_shown(now)}, may be {', '.join(map(_shown, values))} ({about})")
-    key, value = offer.singles[0].decision.key, offer.singles[0].after
     lines += [
         "",
         "Answer in this form, with one to three changes of different decisions, the one that matters most first:",
         "",
-        f'{{"{BECAUSE}": "{REASON}", "{CHANGES}": [{{"{DECISION}": "{key}", "{VALUE}": {_shown(value)}}}]}}',
+        EXAMPLE,
     ]
     return "\n".join(lines)
 

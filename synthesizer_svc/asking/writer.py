@@ -93,7 +93,8 @@ class ModelWriter:
             given = await asyncio.to_thread(self._offer, seen, prepared, known)
             if not given.singles:
                 detail = "every single move from here makes a kernel that the search has, or was tried"
-                found[index] = Unwritten(code=EXHAUSTED, detail=detail)
+                context = replace(seen.context(skill_ids=()), asking=MOVES)
+                found[index] = Unwritten(code=EXHAUSTED, detail=detail, context=context)
                 continue
             held = found[index] = await self._held(seen, form, Moves(given, prepared, known), index)
             if isinstance(held, Held) and isinstance(held.outcome.result, Draft):

@@ -14,6 +14,7 @@ While the cache's server is away each process goes by what it has seen itself.
 from __future__ import annotations
 
 import json
+import logging
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,6 +27,8 @@ from shared.errors import Unavailable
 from shared.events import Usage
 from synthesizer_svc.model import ModelErrorCode
 from synthesizer_svc.model.faults import Fault
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +80,7 @@ class Breaker:
     """``admitted`` around every attempt."""
 
     def __init__(self, name: str, *, cache: Cache, leases: Leases, clock: Clock, settings: BreakerSettings) -> None:
+        self._name = name
         self._key, self._cache, self._leases, self._settings = f"model.breaker.{name}", cache, leases, settings
         self._own_cache, self._own_leases = MemoryCache(clock), MemoryLeases(clock)
 
@@ -111,7 +115,9 @@ class Breaker:
         after = record.after(fault, self._settings, probing=probing)
         await self._put(self._key, _written(after))
         if after.trips > record.trips:
-            await self._put(f"{self._key}.open", b"1", after.open_s(self._settings))
+            seconds = after.open_s(self._settings)
+            log.warning("model endpoint %s is left alone for %g s: %s", self._name, seconds, fault)
+            await self._put(f"{self._key}.open", b"1", seconds)
 
     async def _probe(self, record: Record, deadline_s: float) -> int:
         name, owner, ttl_s = f"{self._key}.probe", secrets.token_hex(8), max(1.0, deadline_s)

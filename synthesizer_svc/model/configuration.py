@@ -22,10 +22,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from shared.errors import UserError
@@ -33,13 +33,13 @@ from synthesizer_svc.model.capabilities import Capabilities, Protocol
 from synthesizer_svc.model.presets import PRESETS, preset_for
 from synthesizer_svc.model.prices import Prices
 from synthesizer_svc.model.secret import Secret
-
-T = TypeVar("T")
+from synthesizer_svc.model.tables import choice, of_kind, record
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 SHORT_FORM = "default"
 """Name of the endpoint that ``MODEL_URL`` names."""
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _VISIBLE = re.compile(r"[!-~]+")
 
 
@@ -83,6 +83,8 @@ class EndpointSettings:
     """Longest time without a byte, the first one's included: a local model may take long over a prompt."""
     ca: str = ""
     """Authorities to trust instead of the usual ones, PEM file."""
+    plaintext: bool = False
+    """Whether the key may travel without TLS beyond loopback."""
 
     def __post_init__(self) -> None:
         if min(self.weight, self.concurrency) < 1 or min(self.connect_s, self.silence_s) <= 0:
@@ -164,13 +166,13 @@ def _endpoint(name: str, table: Mapping[str, Any], where: str, environment: Mapp
     for needed in ("url", "model"):
         if not given.get(needed):
             raise UserError(f"has no {needed}", where=where)
-    protocol = _choice(Protocol, given["protocol"], f"{where}: protocol") if "protocol" in given else None
+    protocol = choice(Protocol, given["protocol"], f"{where}: protocol") if "protocol" in given else None
     server = given.get("server") or preset_for(given["url"], protocol)
     if server not in PRESETS:
         raise UserError(f"unknown server `{server}`", where=where, hint=f"known: {', '.join(PRESETS)}")
     base = PRESETS[server] if protocol is None else replace(PRESETS[server], protocol=protocol)
-    capabilities = _record(Capabilities, base, given.get("capabilities", {}), f"{where}.capabilities")
-    prices = _record(Prices, Prices(), given.get("prices", {}), f"{where}.prices")
+    capabilities = record(Capabilities, base, given.get("capabilities", {}), f"{where}.capabilities")
+    prices = record(Prices, Prices(), given.get("prices", {}), f"{where}.prices")
     key = _key(given, where, environment)
     _check_url(given["url"], where, key, allow_plaintext=given.get("allow_plaintext", False))
     usual = Authentication.X_API_KEY if capabilities.protocol is Protocol.ANTHROPIC else Authentication.BEARER
@@ -183,8 +185,9 @@ def _endpoint(name: str, table: Mapping[str, Any], where: str, environment: Mapp
             capabilities=capabilities,
             prices=prices,
             key=key,
-            authentication=_choice(Authentication, authentication, f"{where}: authentication"),
+            authentication=choice(Authentication, authentication, f"{where}: authentication"),
             sampling=_sampling(given.get("sampling", {}), where),
+            plaintext=given.get("allow_plaintext", False),
             **{
                 option: given[option]
                 for option in ("model", "key_env", "key_file", "weight", "concurrency", "connect_s", "silence_s", "ca")
@@ -203,59 +206,13 @@ def _checked(table: Mapping[str, Any], kinds: Mapping[str, type], where: str) ->
             raise UserError(f"holds a {option}: files get copied and committed", where=where, hint=hint)
         if option not in kinds:
             raise UserError(f"unknown option `{option}`", where=where, hint=f"known: {', '.join(kinds)}")
-        given[option] = _of_kind(value, kinds[option], f"{where}: {option}")
+        given[option] = of_kind(value, kinds[option], f"{where}: {option}")
     return given
-
-
-def _of_kind(value: Any, kind: type, where: str) -> Any:
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        words = {str: "text", int: "an integer", float: "a number", bool: "true or false", dict: "a table"}
-        raise UserError(f"is {value!r}, expected {words[kind]}", where=where)
-    return value
-
-
-def _choice(kind: type[T], value: str, where: str) -> T:
-    names: Any = kind
-    try:
-        chosen: T = names(value)
-    except ValueError:
-        known = ", ".join(member.value for member in names)
-        raise UserError(f"unknown value `{value}`", where=where, hint=f"known: {known}") from None
-    return chosen
-
-
-def _record(kind: type[T], base: T, table: Mapping[str, Any], where: str) -> T:
-    """``base`` with what ``table`` says."""
-    shape: Any = kind
-    hints = get_type_hints(shape)
-    known = [each.name for each in fields(shape)]
-    changed: dict[str, Any] = {}
-    for option, value in table.items():
-        if option not in known:
-            raise UserError(f"unknown option `{option}`", where=where, hint=f"known: {', '.join(known)}")
-        changed[option] = _field(hints[option], value, f"{where}: {option}")
-    altered: Any = base
-    try:
-        return replace(altered, **changed)  # type: ignore[no-any-return]
-    except ValueError as error:
-        raise UserError(str(error), where=where) from error
-
-
-def _field(hint: Any, value: Any, where: str) -> Any:
-    if isinstance(hint, type) and issubclass(hint, StrEnum):
-        return _choice(hint, _of_kind(value, str, where), where)
-    if hint == tuple[str, ...]:
-        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-            raise UserError(f"is {value!r}, expected a list of texts", where=where)
-        return tuple(value)
-    return _of_kind(value, int if hint == (int | None) else hint, where)
 
 
 def _sampling(table: Mapping[str, Any], where: str) -> dict[str, float]:
     return {
-        name: value if isinstance(value, int) else _of_kind(value, float, f"{where}.sampling: {name}")
+        name: value if type(value) is int else of_kind(value, float, f"{where}.sampling: {name}")
         for name, value in table.items()
     }
 
@@ -264,10 +221,12 @@ def _key(given: Mapping[str, Any], where: str, environment: Mapping[str, str]) -
     variable, file = given.get("key_env", ""), given.get("key_file", "")
     if variable and file:
         raise UserError("has both key_env and key_file", where=where)
+    if variable and not _VARIABLE.fullmatch(variable):
+        raise UserError("is no name of a variable, in capitals", where=f"{where}: key_env")  # perhaps the key itself
     if variable:
         text, source = environment.get(variable, ""), f"{where}: key_env: {variable}"
     elif file:
-        source = f"{where}: key_file: {file}"
+        source = f"{where}: key_file{f': {file}' if '/' in file else ''}"  # without one, perhaps the key itself
         try:
             text = Path(file).read_text(encoding="utf-8")
         except (OSError, ValueError) as error:

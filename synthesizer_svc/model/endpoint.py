@@ -137,7 +137,7 @@ class Endpoint:
                 completion = reader.finish(self._clock.now_ns() / SECOND_NS)
             except Fault as fault:
                 bill.paid(fault.usage)
-                fault.detail = self._hidden(fault.detail)
+                fault.detail, fault.parameter = self._hidden(fault.detail), self._hidden(fault.parameter)
                 raise
             bill.paid(completion.usage)
         return replace(
@@ -149,7 +149,7 @@ class Endpoint:
             await self._transport.send(call, reader, deadline_s=deadline_s, answer_bytes_max=bytes_max)
         except TransportFault as error:
             if reader.ended:
-                return  # the answer is whole, its connection ended badly
+                return  # its connection ended badly, and it does not matter
             fault = broken(error)
             fault.usage = reader.spent(sent=error.trouble not in (Trouble.UNREACHABLE, Trouble.UNTRUSTED))
             if error.trouble is Trouble.LATE and reader.telling:

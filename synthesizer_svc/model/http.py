@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 
 import httpx
 
@@ -21,6 +21,8 @@ from synthesizer_svc.model.secret import Secret
 
 KEEP_ALIVE_S = 3.0
 """Servers close idle connections after five seconds or more; one that closes as the next request leaves is lost."""
+READ_OFF_S = 0.2
+"""For the end of a stream after its last event; a server that leaves it open gets its connection closed."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 # At DEBUG it writes the headers of answers, and an endpoint may echo the key in one.
@@ -77,17 +79,29 @@ class HttpTransport:
             if head.headers.get("content-encoding", "identity").lower() != "identity":
                 raise TransportFault(Trouble.ENCODED, "a compressed answer, though that was declined")
             taken = 0
-            async for chunk in response.aiter_raw():
+            chunks = response.aiter_raw()
+            async for chunk in chunks:
                 taken += len(chunk)
                 if taken > answer_bytes_max:
                     raise TransportFault(Trouble.TOO_LONG, f"an answer of more than {answer_bytes_max} bytes")
                 if not reader.feed(chunk):
+                    await _read_off(chunks)
                     break
         finally:
             await response.aclose()
 
     async def close(self) -> None:
         await self._client.aclose()
+
+
+async def _read_off(chunks: AsyncIterator[bytes]) -> None:
+    """What follows an answer, when it is there already: only a connection that was read to its end is used again."""
+    try:
+        async with asyncio.timeout(READ_OFF_S):
+            async for _ in chunks:
+                pass
+    except (TimeoutError, httpx.HTTPError):
+        return  # the answer is whole; the connection is closed
 
 
 def _authorities(ca: str) -> ssl.SSLContext:

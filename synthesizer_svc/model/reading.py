@@ -92,7 +92,11 @@ class AnswerReader:
 
     @property
     def ended(self) -> bool:
-        """Whether the answer is whole, though its connection may not have ended well."""
+        """Whether all that matters is there, though its connection may not have ended well: an answer, or a status that
+        says what is wrong.
+        """
+        if self.head is not None and self.head.status != 200:
+            return True
         return self._failure is None and self._draft.end is not None
 
     @property
@@ -102,7 +106,7 @@ class AnswerReader:
 
     def spent(self, *, sent: bool) -> Usage:
         """What an attempt cost that broke off. ``sent``: whether the endpoint may have got the request."""
-        if not sent or (self.head is not None and self.head.status != 200):
+        if not sent:
             return Usage(requests=1)
         if self.head is None:
             return unanswered(self._request, generating=not self._capabilities.streaming, prices=self._prices)

@@ -36,6 +36,8 @@ class Quoted:
 
     candidate_id: str
     source: str
+    language: str = ""
+    """Empty: that of the kernel to come."""
     evaluation: Evaluation | None = None
     outcome: MoveOutcome | None = None
     """What is known of how it came to be; None for nothing."""

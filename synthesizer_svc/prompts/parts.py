@@ -158,7 +158,7 @@ def _kernel(given: PromptInput, role: str, kernel: Quoted) -> Piece:
         template="user/kernel.j2",
         values={"role": role, "candidate_id": kernel.candidate_id, "remark": remark},
         source="" if given.asking is Asking.MOVES else kernel.source,
-        quote=lambda source: quoting.fenced(source, tag(given.language)),
+        quote=lambda source: quoting.fenced(source, tag(kernel.language or given.language)),
         id=kernel.candidate_id,
     )
 

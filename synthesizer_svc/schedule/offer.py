@@ -28,13 +28,15 @@ class Offer:
         return next((s for s in self.singles if s.decision.key == key and s.after == value), None)
 
     def by_decision(self) -> tuple[tuple[Decision, Value, tuple[Value, ...]], ...]:
-        """Every decision on offer with its value now and those it may take, each in the order of the space."""
+        """Every decision on offer with its value now and those it may take: decisions by their best change, values in
+        their own order.
+        """
         found: dict[str, tuple[Decision, Value, list[Value]]] = {}
         for single in self.singles:
             found.setdefault(single.decision.key, (single.decision, single.before, []))[2].append(single.after)
         return tuple(
             (decision, before, tuple(sorted(after, key=decision.values.index)))
-            for _, (decision, before, after) in sorted(found.items())
+            for decision, before, after in found.values()
         )
 
 

@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,11 +42,17 @@ def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "cli.main", *map(str, arguments)]
 
 
-def kernelevolve(*arguments: object, home: Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, output captured."""
-    env = environment(home) | {"PYTHONPATH": str(ROOT)}
+def kernelevolve(
+    *arguments: object,
+    home: Path,
+    cwd: Path = ROOT,
+    settings: Mapping[str, str] = MappingProxyType({}),
+    deadline_s: float = DEADLINE_S,
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end, output captured. ``settings`` are variables beside those of every test."""
+    env = environment(home) | {"PYTHONPATH": str(ROOT)} | settings
     return subprocess.run(
-        command(*arguments), cwd=cwd, env=env, capture_output=True, text=True, timeout=DEADLINE_S, check=False
+        command(*arguments), cwd=cwd, env=env, capture_output=True, text=True, timeout=deadline_s, check=False
     )
 
 

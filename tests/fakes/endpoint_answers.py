@@ -67,11 +67,11 @@ def answered(status: int, body: object = b"", *headers: str, **head: object) -> 
     return script
 
 
-def cut_after(body: bytes) -> Script:
+def cut_after(body: bytes, status: int = 200) -> Script:
     """Less than what was announced, and the end of the connection."""
 
     async def script(wire: Wire) -> None:
-        await wire.answer(200, body, length=len(body) + 100)
+        await wire.answer(status, body, length=len(body) + 100)
         wire.close()
 
     return script

@@ -90,6 +90,8 @@ class FaultServer:
     port: int
     scheme: str = "http"
     received: list[Received] = field(default_factory=list)
+    connections: int = 0
+    """Accepted so far."""
 
     @property
     def url(self) -> str:
@@ -107,6 +109,7 @@ async def fault_server(*scripts: Script, tls: ssl.SSLContext | None = None) -> A
         task = asyncio.current_task()
         assert task is not None
         connections[task] = writer
+        handle.connections += 1
         try:
             while (request := await _request(reader)) is not None:
                 number = len(handle.received)

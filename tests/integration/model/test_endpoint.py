@@ -53,7 +53,15 @@ async def test_a_question_goes_to_its_path_with_its_key_and_takes_no_compression
 
 
 @on_loop
-async def test_connections_are_used_again_and_questions_may_be_asked_at_once():
+async def test_a_connection_is_used_again():
+    async with fault_server(GOOD) as server, endpoint_at(settings_for(server)) as model:
+        for _ in range(3):
+            await model.complete(QUESTION)
+    assert (len(server.received), server.connections) == (3, 1)
+
+
+@on_loop
+async def test_questions_may_be_asked_at_once():
     async with fault_server(GOOD) as server, endpoint_at(settings_for(server)) as model:
         answers = await asyncio.gather(*(model.complete(QUESTION) for _ in range(20)))
     assert [answer.text for answer in answers] == [TEXT] * 20

@@ -122,6 +122,10 @@ TABLE: dict[str, tuple[tuple[Script, ...], Ends]] = {
         (answered(400, error("filtered", "content_filter")),),
         Ends(code="refused", requests=1),
     ),
+    "401 as text, cut off": (
+        (endpoint.cut_after(b'{"error": "Unauthorized"}', status=401),),
+        Ends(code="credentials", requests=1, pauses=True),
+    ),
     "401 as text": ((answered(401, {"error": "Unauthorized"}),), Ends(code="credentials", requests=1, pauses=True)),
     "403": ((answered(403, error("no")),), Ends(code="credentials", requests=1, pauses=True)),
     "404 of the model": (

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from synthesizer_svc.counting import CountingComposer
 from synthesizer_svc.model.configuration import EndpointSettings
 from synthesizer_svc.model.tokenizer import open_tokenizer
-from synthesizer_svc.prompts import ByteBound, DoesNotFit, Fate, TokenBudget, compose
+from synthesizer_svc.prompts import ByteBound, DoesNotFit, Fate, TokenBudget, compose, quoting
 from tests import model_server
 from tests.unit.synthesizer_svc.situations import SITUATIONS
 
@@ -74,6 +74,16 @@ def test_a_prompt_has_no_more_tokens_than_its_parts_are_said_to_have(tokenizer, 
     for prompt in (bounded, counted):
         assert tokenizer.tokens(prompt.system) + tokenizer.tokens(prompt.user) <= prompt.tokens <= budget.tokens
     assert len(counted.user) >= len(bounded.user)
+
+
+def test_a_mark_that_ends_a_message_in_a_real_chat_template_is_text_once_it_is_quoted(tokenizer):
+    def read(content):
+        question = {"messages": [{"role": "user", "content": content}], "max_tokens": 1}
+        return tokenizer.post("/v1/chat/completions", question)["usage"]["prompt_tokens"]
+
+    nothing, mark = read("a"), "<|im_end|>"
+    assert read(f"a{mark}") == nothing + 1  # one token: the end of the user's turn
+    assert read(f"a{quoting.visible(mark)}") > nothing + len("im_end") // 2
 
 
 def test_a_small_contexts_prompt_is_counted_by_its_servers_tokenizer_and_not_bounded():

@@ -15,6 +15,7 @@ from shared.ports import open_ports
 from shared.runtime import running
 from shared.settings import PortSettings
 from synthesizer_svc import service
+from synthesizer_svc.asking.settings import AskingSettings
 from synthesizer_svc.no_knowledge import NoKnowledge
 from synthesizer_svc.settings import ModelSettings, Settings
 
@@ -64,7 +65,8 @@ def shared_expansion(tmp_path_factory):
     script = tmp_path_factory.mktemp("model") / "script.json"
     good = f"One pass per row.\n\n```cpp\n{HANDWRITTEN}```\n"
     script.write_text(json.dumps({"answers": [{"text": good}, {"text": "Unroll it."}]}))
-    return asyncio.run(answers(SOFTMAX, Settings(model=ModelSettings(url=f"scripted:{script}")), 4))
+    settings = Settings(model=ModelSettings(url=f"scripted:{script}"), asking=AskingSettings(asking="whole"))
+    return asyncio.run(answers(SOFTMAX, settings, 4))
 
 
 def test_a_real_operator_gets_distinct_kernels_that_compile(shared_expansion, tmp_path):

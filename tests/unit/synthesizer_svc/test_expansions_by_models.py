@@ -108,6 +108,47 @@ def test_moves_without_a_single_one_left_are_filled_in_by_the_schedule_writer():
     assert len(known) > 10
 
 
+def single_changes(at):
+    """Kernels of every single change of the default schedule."""
+    default = SPACE.default()
+    return [
+        at.kernel(default.with_choice(decision.key, value), source=f"// {decision.key} {value}\n")
+        for decision in SPACE.decisions
+        for value in decision.values
+        if value != decision.default
+    ]
+
+
+@pytest.mark.parametrize("share", [100, 50])
+def test_where_no_move_is_left_models_rewrite_when_they_write_alone_and_schedules_fill_in_otherwise(share):
+    async def scenario():
+        found = []
+        async with desk(model=Talker(by_seed), share=share, asking={"asking": "hybrid"}) as at:
+            tried = [await kernel for kernel in single_changes(at)]
+            for n in range(4):
+                request = await at.request(
+                    expansion_id=f"e{n}",
+                    memory=Memory.PARENT_AND_SIBLINGS,
+                    siblings=tuple(tried),
+                    sibling_ids=tuple(f"c{i}" for i in range(len(tried))),
+                )
+                found += await at.facts(request)
+        return found
+
+    def by_seed(request):
+        return f"```cpp\n{KERNEL}\n// {request.seed}\n```"
+
+    facts = asyncio.run(scenario())
+    assert all(isinstance(fact, CandidateProduced) for fact in facts)
+    if share == 100:
+        assert {fact.context.asking for fact in facts} == {"whole"}
+        return
+    filled = [fact for fact in facts if filled_in(fact.move)]
+    assert filled
+    assert {fact.context.asking for fact in filled} == {"moves"}
+    assert not any(fact.usage.requests for fact in filled)
+
+
 def test_a_dead_endpoint_is_filled_in_for_and_the_attempt_recorded():
     (first, second), blobs = expand(Talker(lambda _: DEAD), share=50, count=2)
     assert all(isinstance(fact, CandidateProduced) for fact in (first, second))

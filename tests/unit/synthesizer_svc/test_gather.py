@@ -80,3 +80,8 @@ def test_calls_of_nothing_and_no_spills_are_no_words():
     evaluation = timed(1.2, Bound.COMPUTE, "all is well", ("calls", "none"), ("spills", "0"))
     _, (query, *_) = seen(parent_evaluations=(evaluation,))
     assert query.words == "all is well twice"
+
+
+def test_documents_are_asked_for_in_the_language_of_the_kernel_to_come():
+    _, (query, *_) = seen(languages=("triton", "cpp"))
+    assert query.language == "cpp"

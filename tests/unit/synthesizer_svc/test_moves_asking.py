@@ -88,12 +88,21 @@ def test_only_so_many_are_offered_the_most_promising_first():
     assert alternatives(offered(most=1, skills=skills)) == {"g0.stores": ("streaming",)}
 
 
-def test_the_prompt_names_every_choice_with_what_it_trades_and_shows_a_legal_answer():
+def test_the_prompt_names_every_choice_with_what_it_trades_and_the_form_of_an_answer():
     asked = way()
     assert "- g0.unroll: now 2, may be 1, 4, 8 (pointwise; more independent chains" in asked.choices
     assert 'g0.stores: now "cached", may be "streaming" (pointwise; skips the read' in asked.choices
     assert "pays when memory-bound" in asked.choices
-    assert isinstance(asked.read(Completion(text=asked.choices.splitlines()[-1])), Draft)
+    form = (
+        asked.choices.splitlines()[-1].replace("<one of its values>", "4").replace("<name from the list>", "g0.unroll")
+    )
+    assert isinstance(asked.read(Completion(text=form)), Draft)
+
+
+def test_what_is_believed_to_pay_most_is_listed_first():
+    for move, first in (("pointwise:stores=streaming", "g0.stores"), ("reduction:accumulators=4", "g1.accumulators")):
+        asked = way(skills=(a_skill(move, 0.3),))
+        assert asked.choices.splitlines()[2].startswith(f"- {first}:")
 
 
 def test_the_schema_admits_exactly_what_is_on_offer():

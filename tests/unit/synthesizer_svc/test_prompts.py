@@ -157,3 +157,8 @@ def test_a_gpus_limits_are_constraints_and_its_threads_no_setting():
 
 def test_what_came_of_a_kernel_is_said_once_in_its_history():
     assert compose(IMPROVE).user.count("One pass instead of two.") == 1
+
+
+def test_a_kernel_in_another_language_is_fenced_as_that():
+    parent = replace(IMPROVE.parents[0], source="import triton", language="triton")
+    assert "```python\nimport triton" in compose(replace(IMPROVE, parents=(parent,))).user

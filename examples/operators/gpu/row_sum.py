@@ -1,0 +1,16 @@
+"""Sum of every row, f16[16384, 4096] -> f16[16384]."""
+
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.sum(dim=-1)
+
+
+def get_inputs():
+    return [torch.randn(16384, 4096, dtype=torch.float16)]
+
+
+def get_init_inputs():
+    return []

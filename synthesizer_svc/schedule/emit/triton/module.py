@@ -1,0 +1,87 @@
+"""The module: kernels, and ``ModelNew`` that allocates and launches (pure)."""
+
+from __future__ import annotations
+
+from shared.chips import Gpu
+from synthesizer_svc.schedule.emit.triton.rows import emit_rows
+from synthesizer_svc.schedule.emit.triton.text import Lines
+from synthesizer_svc.schedule.emit.triton.types import TORCH, Kernel
+from synthesizer_svc.schedule.graph import Unsupported
+from synthesizer_svc.schedule.ir import Plan
+from synthesizer_svc.schedule.lazy import Buffer
+from synthesizer_svc.schedule.schedule import Schedule, Value
+
+HEAD = """import torch
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+
+@triton.jit
+def multiplied(a, b):
+    return a * b
+
+"""
+EXPECT = '''
+def expect(name, tensor, shape, strides, dtype):
+    """This module is for these shapes, strides and element types only."""
+    same = tensor.shape == shape and tensor.dtype is dtype
+    if not same or any(n > 1 and s != t for n, s, t in zip(shape, tensor.stride(), strides)):
+        raise ValueError(f"{name} is {tensor.dtype} {tuple(tensor.shape)}, strides {tensor.stride()}; "
+                         f"this kernel is for {dtype} {shape}, strides {strides}")
+
+'''
+
+
+def choices_of(schedule: Schedule, group: str) -> dict[str, Value]:
+    """The choices of one group, by decision name."""
+    prefix = f"{group}."
+    return {key.removeprefix(prefix): value for key, value in schedule.choices if key.startswith(prefix)}
+
+
+def emit_module(plan: Plan, schedule: Schedule, gpu: Gpu) -> str:
+    """Python text of the whole kernel.
+
+    Raises:
+        Unsupported: nothing is read, so nothing says where the results belong.
+    """
+    if not plan.inputs:
+        raise Unsupported("input", "an operator without inputs has no device")
+    kernels = [emit_rows(plan, group, choices_of(schedule, group.name), gpu) for group in plan.groups]
+    head = f'"""Written by a schedule: {plan.operator_class}, {len(plan.groups)} group(s), {gpu.name}."""\n\n{HEAD}'
+    return "\n".join([head, *(f"\n{kernel.text}" for kernel in kernels), EXPECT, _model(plan, kernels)])
+
+
+def _model(plan: Plan, kernels: list[Kernel]) -> str:
+    out = Lines()
+    with out.block("class ModelNew(torch.nn.Module)"):
+        with out.block("def __init__(self, *arguments, **named)"):
+            out.add("super().__init__()")
+        out.add("")
+        with out.block("def forward(self, *arguments)"):
+            out.add('"""Tensors in the order of the reference: its arguments, then its state."""')
+            names = ", ".join(b.name for b in plan.inputs)
+            out.add(f"{names}, = (one for one in arguments if isinstance(one, torch.Tensor))")
+            for buffer in plan.inputs:
+                shape, strides = _tuple(buffer.shape), _tuple(buffer.strides)
+                out.add(f'expect("{buffer.name}", {buffer.name}, {shape}, {strides}, {TORCH[buffer.dtype]})')
+            for buffer in (*plan.outputs, *plan.temps):
+                out.add(_allocated(buffer, plan.inputs[0].name))
+            for kernel in kernels:
+                out.add(_launch(kernel))
+            results = [b.name for b in plan.outputs]
+            out.add(f"return {results[0] if len(results) == 1 else ', '.join(results)}")
+    return out.text()
+
+
+def _launch(kernel: Kernel) -> str:
+    options = f"num_warps={kernel.warps}" + (f", num_stages={kernel.stages}" if kernel.stages else "")
+    return f"{kernel.name}[({kernel.programs},)]({', '.join(kernel.buffers)}, {options})"
+
+
+def _allocated(buffer: Buffer, like: str) -> str:
+    return f"{buffer.name} = torch.empty({_tuple(buffer.shape)}, dtype={TORCH[buffer.dtype]}, device={like}.device)"
+
+
+def _tuple(values: tuple[int, ...]) -> str:
+    return repr(tuple(values))

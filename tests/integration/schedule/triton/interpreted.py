@@ -1,0 +1,135 @@
+"""Child program: emitted Triton modules in the interpreter, every access checked against the tensors that there are.
+
+Reads nothing but its arguments: a name of a table and how many random schedules each of its cases gets. Prints JSON:
+what is wrong, as (case, problem, schedule).
+"""
+
+import importlib
+import json
+import random
+import sys
+import warnings
+
+from evaluator_svc.hosted import interpreter
+
+interpreter.install()
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+from triton.runtime.interpreter import InterpreterBuilder  # noqa: E402
+
+from evaluator_svc.hosted.model import executed  # noqa: E402
+from shared import chips  # noqa: E402
+from synthesizer_svc.schedule import emit  # noqa: E402
+from synthesizer_svc.schedule.graph import Unsupported  # noqa: E402
+from synthesizer_svc.schedule.schedule import Schedule  # noqa: E402
+from tests.integration.schedule import compiled, judging, table  # noqa: E402
+
+GPU = chips.load("nvidia-sm_90").gpu
+POISON = 0xA5
+_known = []
+
+
+class OutOfBounds(Exception):
+    pass
+
+
+def _check(pointers, mask, what):
+    places = np.asarray(pointers.data)[np.broadcast_to(np.asarray(mask.data), np.shape(pointers.data))].astype(np.int64)
+    inside = np.zeros(places.shape, bool)
+    for low, high in _known:
+        inside |= (places >= low) & (places < high)
+    if not inside.all():
+        raise OutOfBounds(f"{what}: {int((~inside).sum())} elements outside of every tensor")
+
+
+def watch():
+    load, store = InterpreterBuilder.create_masked_load, InterpreterBuilder.create_masked_store
+
+    def checked_load(self, pointers, mask, *rest, **named):
+        _check(pointers, mask, "load")
+        return load(self, pointers, mask, *rest, **named)
+
+    def checked_store(self, pointers, value, mask, *rest):
+        _check(pointers, mask, "store")
+        return store(self, pointers, value, mask, *rest)
+
+    InterpreterBuilder.create_masked_load, InterpreterBuilder.create_masked_store = checked_load, checked_store
+
+
+def known(tensor):
+    span = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+    _known.append((tensor.data_ptr(), tensor.data_ptr() + span * tensor.element_size()))
+    return tensor
+
+
+class Torch:
+    """``torch`` as an emitted module sees it: what it allocates is poisoned and known."""
+
+    def __getattr__(self, name):
+        return getattr(torch, name)
+
+    def empty(self, shape, *, dtype, device):
+        made = torch.empty(shape, dtype=dtype, device=device)
+        made.untyped_storage().fill_(POISON)
+        return known(made)
+
+
+def run(text, tensors):
+    """The module's results on ``tensors``."""
+    module = executed(text)
+    module.torch = Torch()
+    _known.clear()
+    before = [known(t).clone() for t in tensors]
+    with torch.no_grad():
+        results = judging.listed(module.ModelNew()(*tensors))
+    for old, new in zip(before, tensors, strict=True):
+        assert torch.equal(old.nan_to_num(), new.nan_to_num()) if old.is_floating_point() else torch.equal(old, new)
+    return results
+
+
+def schedules(built, name, count, gpu=GPU):
+    """The default and ``count`` random ones, the same on every run."""
+    space = emit.space("triton", built, gpu, 1)
+    stream = random.Random(name)
+    drawn = [Schedule(choices=tuple((d.key, stream.choice(d.values)) for d in space.decisions)) for _ in range(count)]
+    return list(dict.fromkeys([space.default(), *(space.complete(s) for s in drawn)]))
+
+
+def problems(name, source, count):
+    found = []
+    built, model, inputs = compiled.planned(source)
+    declared, exact = judging.references(model, inputs)
+    tensors = compiled.kernel_inputs(model, inputs)
+    for schedule in schedules(built, name, count):
+        try:
+            text = emit.render("triton", built, schedule, GPU, 1).source
+        except Unsupported as refusal:
+            return [(name, f"refused: {refusal}", [])]
+        try:
+            problem = judging.agrees(run(text, tensors), declared, exact)
+        except Exception as error:  # noqa: BLE001 - whatever a kernel raises is what is wrong with it
+            problem = f"{type(error).__name__}: {error}"
+        if problem:
+            found.append((name, problem, [f"{k}={v}" for k, v in schedule.choices]))
+    return found
+
+
+def main():
+    family, count, *names = sys.argv[1:]
+    warnings.simplefilter("ignore")
+    np.seterr(all="ignore")
+    watch()
+    if family in table.FAMILIES:
+        cases = table.FAMILIES[family]
+    else:
+        cases = importlib.import_module("tests.integration.schedule.triton.cases").CASES[family]
+    found = []
+    for name, case in cases.items():
+        if not names or name in names:
+            found += problems(name, table.source(case), int(count))
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""Child program: compiles emitted modules for GPUs that are not here, and reads what their kernels need.
+
+Arguments: ``architecture threads-of-a-warp operator-file...`` Prints JSON: file -> kernel -> shared bytes, registers,
+spilled bytes.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+os.environ.setdefault("TRITON_CACHE_DIR", tempfile.mkdtemp(prefix="ke-offline-"))
+
+import torch  # noqa: E402
+import triton  # noqa: E402
+from triton.backends.compiler import GPUTarget  # noqa: E402
+from triton.compiler import ASTSource  # noqa: E402
+from triton.runtime.jit import JITFunction, mangle_type  # noqa: E402
+
+from evaluator_svc.hosted.model import executed  # noqa: E402
+from shared import chips  # noqa: E402
+from synthesizer_svc.schedule import emit  # noqa: E402
+from tests.integration.schedule import compiled  # noqa: E402
+
+ALIGNED = [["tt.divisibility", 16]]
+CUOBJDUMP = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
+MI300 = replace(
+    chips.load("nvidia-sm_90").gpu, name="gfx942", warp=64, shared_bytes=1 << 16, registers=1 << 17, multiprocessors=304
+)
+
+
+def machine(architecture):
+    return MI300 if architecture == "gfx942" else chips.load("nvidia-sm_90").gpu
+
+
+def target(architecture):
+    return GPUTarget("hip", "gfx942", 64) if architecture == "gfx942" else GPUTarget("cuda", 90, 32)
+
+
+def resources(kernel, architecture):
+    """Shared bytes, registers and spilled bytes of a compiled kernel."""
+    if architecture == "gfx942":
+        text = kernel.asm["amdgcn"]
+        read = lambda name: int(re.search(rf"\.{name}:\s+(\d+)", text)[1])
+        return {
+            "shared": kernel.metadata.shared,
+            "registers": read("vgpr_count"),
+            "spilled": read("private_segment_fixed_size"),
+        }
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(kernel.asm["cubin"])
+        file.flush()
+        said = subprocess.run([CUOBJDUMP, "-res-usage", file.name], capture_output=True, text=True, check=True).stdout
+    return {
+        "shared": kernel.metadata.shared,
+        "registers": int(re.search(r"REG:(\d+)", said)[1]),
+        "spilled": int(re.search(r"STACK:(\d+)", said)[1]),
+    }
+
+
+def compile_module(text, tensors, architecture):
+    """Every launch of the module on ``tensors``, compiled and not run: kernel name -> what it needs."""
+    found = {}
+    module = executed(text)
+
+    def run(self, *arguments, grid, warmup, num_warps, num_stages, **named):
+        del grid, warmup
+        signature = {name: mangle_type(a) for name, a in zip(self.arg_names, arguments, strict=False)}
+        constants = {(self.arg_names.index(name),): value for name, value in named.items()}
+        signature |= dict.fromkeys(named, "constexpr")
+        attributes = {(place,): ALIGNED for place, a in enumerate(arguments) if hasattr(a, "data_ptr")}
+        source = ASTSource(fn=self, signature=signature, constexprs=constants, attrs=attributes)
+        options = {"num_warps": num_warps, "num_stages": num_stages}
+        made = triton.compile(source, target=target(architecture), options=options)
+        found[self.__name__] = {**resources(made, architecture), "threads": num_warps * machine(architecture).warp}
+        found[self.__name__]["asm"] = made.asm
+
+    original = JITFunction.run
+    JITFunction.run = run
+    try:
+        with torch.no_grad():
+            module.ModelNew()(*tensors)
+    finally:
+        JITFunction.run = original
+    return found
+
+
+def main():
+    architecture, *files = sys.argv[1:]
+    warnings.simplefilter("ignore")
+    told = {}
+    for file in files:
+        built, model, inputs = compiled.planned(Path(file).read_text())
+        gpu = machine(architecture)
+        schedule = emit.space("triton", built, gpu, 1).default()
+        text = emit.render("triton", built, schedule, gpu, 1).source
+        kernels = compile_module(text, compiled.kernel_inputs(model, inputs), architecture)
+        told[Path(file).stem] = {name: {k: v for k, v in seen.items() if k != "asm"} for name, seen in kernels.items()}
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main()
