@@ -140,8 +140,8 @@ def _evidence(tree: Tree, each: Judged) -> dict[str, Any]:
         "usage": spending.plain(fact.usage),
     }
     if node is None or evaluation is None:
-        rejected = isinstance(fact, CandidateRejected)
-        return {**told, "status": None, "code": fact.code if rejected else each.answer.code}
+        code = fact.code if isinstance(fact, CandidateRejected) else each.answer.code
+        return {**told, "status": None, "code": code}
     speedup = evaluation.speedup(tree.search.baseline)
     parents = [tree.nodes[name].score_ppm / PPM for name in node.parent_ids if tree.nodes[name].passed]
     return {

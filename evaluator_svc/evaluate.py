@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 
-from evaluator_svc import kernel_policy, readiness
+from evaluator_svc import kernel_policy, readiness, resources
 from evaluator_svc.baselines import Baselines
 from evaluator_svc.canary import Canary, Finding
 from evaluator_svc.cases import Suite
@@ -45,7 +45,7 @@ from shared.submissions.kernel import ENTRIES
 
 SHAPE_GUARD = b"\0ke_shape_guard\0"
 """The symbol's name in the library's string table."""
-ENTRY = "ke_launch"
+ENTRY, TRITON = "ke_launch", "triton"
 INTERPRETED_SLOWER = 30
 """The limit of a call in an interpreter, in times of that of one on the chip: a softmax of two million elements takes
 four seconds there on an idle core."""
@@ -176,13 +176,16 @@ class Evaluator:
                     return Evaluation(status=built.status, evidence=built.evidence, sandbox=built.sandbox, log_hash=log)
                 with job.watch.span("correctness"):
                     suite = await self._suite(job)
+                    needed = await self._compiled(job, built, suite)
+                    if isinstance(needed, Evaluation):
+                        return needed
                     level, checked = await self._check(job, built, suite)
                     verdict = checked.verdict
                     job.watch.note("cases", len(suite.cases))
                 if not verdict.passed:
                     return Evaluation(status=verdict.status, evidence=verdict.evidence, sandbox=level)
                 if not self._target.timed:
-                    return _interpreted(verdict, level)
+                    return _interpreted(verdict, level, needed)
                 with job.watch.span("timing"):
                     baselines = await self._baselines(job, stack)
             final = job.request.purpose is Purpose.FINAL
@@ -228,6 +231,25 @@ class Evaluator:
         most = RELATIONS_FINAL if final else RELATIONS_DRAWN
         relations = draw(suite.relations, min(most, len(suite.relations)))
         return replace(suite, cases=cases, relations=tuple(relations))
+
+    async def _compiled(self, job: _Job, built: Built, suite: Suite) -> tuple[Entry, ...] | Evaluation:
+        """What a kernel needs of a GPU that is not here, as evidence, or the verdict on one that cannot run there."""
+        gpu = self._target.missing
+        if gpu is None or built.language != TRITON:
+            return ()
+        async with self._runner(job, built, suite, 1, compile_only=True) as runner:
+            assert isinstance(runner, HostedRunner), built.host
+            said, level = await runner.audit(), runner.sandbox
+        if isinstance(said, RunFailure):
+            return Evaluation(status=said.status, evidence=said.evidence, sandbox=level)
+        report = resources.parse(said)
+        if report is None:
+            return (_entry("resources", "unknown: the compiler's report is of no known form"),)
+        refused = resources.beyond(report, gpu)
+        if refused is not None:
+            status, evidence = refused
+            return Evaluation(status=status, evidence=evidence, sandbox=level)
+        return resources.entries(report, gpu)
 
     async def _check(self, job: _Job, built: Built, suite: Suite) -> tuple[str, Checked]:
         """The correctness stage; returns the sandbox level too."""
@@ -302,6 +324,8 @@ class Evaluator:
         suite: Suite,
         sets: int,
         specs: tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]] | None = None,
+        *,
+        compile_only: bool = False,
     ) -> Launched:
         """A runner for checking."""
         return self._launchers.open(
@@ -312,8 +336,9 @@ class Evaluator:
             memory_bytes=self.settings.limits.kernel_memory_bytes,
             threads=job.bench.threads,
             cpus=job.bench.cpus,
-            stained=True,
+            stained=not compile_only,
             specs=specs,
+            compile_only=compile_only,
         )
 
     async def _place(self, operator: OperatorRef, threads: int) -> tuple[OperatorRef, str, int, tuple[int, ...]]:
@@ -378,10 +403,10 @@ def _capped(trust: Trust, verdict: Verdict) -> Trust:
     return Trust.L2 if exported and trust in (Trust.L3, Trust.L4) else trust
 
 
-def _interpreted(verdict: Verdict, level: str) -> Evaluation:
+def _interpreted(verdict: Verdict, level: str, needed: tuple[Entry, ...]) -> Evaluation:
     """Right, by an interpreter, on a machine without the chip: nothing is claimed of its speed."""
     said = _entry("interpreted", "ran on this machine's cores by the language's interpreter; nothing was timed")
-    return Evaluation(status=Status.PASSED, trust=Trust.L1, evidence=(*verdict.evidence, said), sandbox=level)
+    return Evaluation(status=Status.PASSED, trust=Trust.L1, evidence=(*verdict.evidence, *needed, said), sandbox=level)
 
 
 def _missing(baselines: Baselines) -> tuple[Entry, ...]:

@@ -31,7 +31,11 @@ def _nvidia() -> Toolchain:
     return ToolchainByLanguage(toolchains=dict.fromkeys(LANGUAGES, hosted))
 
 
-TOOLCHAINS: dict[str, Callable[[], Toolchain]] = {"cpu": _cpu, "nvidia": _nvidia}
+def _amd() -> Toolchain:
+    return ToolchainByLanguage(toolchains=dict.fromkeys(LANGUAGES, HostedToolchain()))
+
+
+TOOLCHAINS: dict[str, Callable[[], Toolchain]] = {"cpu": _cpu, "nvidia": _nvidia, "amd": _amd}
 """By the name a chip sheet gives."""
 
 

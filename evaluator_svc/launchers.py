@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from evaluator_svc.cases import Suite
 from evaluator_svc.hosted import on_gpu
-from evaluator_svc.hosted.box import INTERPRETED, PYTHON, Profile
+from evaluator_svc.hosted.box import INTERPRETED, PYTHON, Profile, offline
 from evaluator_svc.hosted.on_gpu import FlushedRunner
 from evaluator_svc.hosted.process import HostedRunner, Hosts
 from evaluator_svc.runner.layout import Spacing
@@ -46,11 +46,13 @@ class Launchers:
         specs: tuple[Sequence[TensorSpec], Sequence[TensorSpec]] | None = None,
         flush_ns: float = 0.0,
         spacing: Spacing = Spacing.GUARDED,
+        compile_only: bool = False,
     ) -> Launched:
         """A runner for ``built`` on the tensors of ``suite``, or on ``specs`` (inputs, outputs), to be entered as an
         asynchronous context. ``memory_bytes``: what the kernel may allocate. A hosted kernel is warmed up on the
         suite's first case, whose values it is given again and again anyway. ``flush_ns``: what emptying the cache costs
-        before each call, where that is done. ``spacing``: what lies between buffers.
+        before each call, where that is done. ``spacing``: what lies between buffers. ``compile_only``: a hosted kernel
+        is compiled for the target's missing GPU, and what that needs of it is what its audit tells; it must not be run.
 
         Raises:
             OperatorError: a hosted kernel cannot be given what the operator takes; ``where`` names the operator.
@@ -84,7 +86,7 @@ class Launchers:
             mutates=suite.contract.mutates,
             persistent_weights=suite.contract.persistent_weights,
             primer=None if specs or suite.contract.persistent_weights else suite.public[0].inputs,
-            profile=self._profile(),
+            profile=self._profile(compile_only=compile_only),
             spacing=spacing,
             where=where,
         )
@@ -92,7 +94,10 @@ class Launchers:
             runner.flush_ns = flush_ns
         return runner
 
-    def _profile(self) -> Profile:
+    def _profile(self, *, compile_only: bool) -> Profile:
+        missing = self._target.missing
+        if compile_only and missing is not None:
+            return offline(self._target.backend, self._target.architecture, missing.warp)
         if self._target.on_gpu:
             return on_gpu.profile()
         return INTERPRETED if self._target.kind is Kind.INTERPRETED else PYTHON

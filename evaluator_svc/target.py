@@ -7,9 +7,12 @@ from enum import StrEnum
 
 from evaluator_svc import nvidia
 from shared import chips
+from shared.chips import Gpu
 
-NVIDIA = "nvidia"
-"""The toolchain's name in a chip sheet."""
+NVIDIA, AMD = "nvidia", "amd"
+"""Toolchains' names in chip sheets."""
+BACKENDS = {NVIDIA: "cuda", AMD: "hip"}
+"""Triton's names for them."""
 
 
 class Kind(StrEnum):
@@ -25,6 +28,10 @@ class Target:
 
     kind: Kind
     device: str
+    missing: Gpu | None = None
+    """The GPU that kernels are interpreted in place of; its compiler is here all the same."""
+    backend: str = ""
+    """Of that compiler, as Triton names it."""
 
     @property
     def on_gpu(self) -> bool:
@@ -34,6 +41,12 @@ class Target:
     def timed(self) -> bool:
         """Whether a time measured here says anything about the chip."""
         return self.kind is not Kind.INTERPRETED
+
+    @property
+    def architecture(self) -> int | str:
+        """Of the missing GPU, as Triton names it: ``90``, ``gfx942``."""
+        name = self.missing.name if self.missing else ""
+        return int(name.removeprefix("sm_")) if name.startswith("sm_") else name
 
     @property
     def torch_device(self) -> str:
@@ -47,8 +60,9 @@ def target_of(chip: str) -> Target:
     Raises:
         ChipError: unknown chip.
     """
-    if chips.load(chip).toolchain != NVIDIA:
+    sheet = chips.load(chip)
+    if sheet.toolchain not in BACKENDS:
         return Target(kind=Kind.CPU, device="cpu")
-    if nvidia.present():
+    if sheet.toolchain == NVIDIA and nvidia.present():
         return Target(kind=Kind.GPU, device=nvidia.uuid())
-    return Target(kind=Kind.INTERPRETED, device="cpu")
+    return Target(kind=Kind.INTERPRETED, device="cpu", missing=sheet.gpu, backend=BACKENDS[sheet.toolchain])

@@ -80,7 +80,7 @@ def _argument(node: ast.expr, inputs: list[str], where: str) -> str:
         return f"[{', '.join(_argument(each, inputs, where) for each in node.elts)}]"
     bound: ast.expr | None = None
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Lt):
-        node, bound = node.left, node.comparators[0]
+        bound, node = node.comparators[0], node.left
     if isinstance(node, ast.Subscript):
         inputs.append(_tensor(node, bound, where))
         return f"x{len(inputs) - 1}"

@@ -14,8 +14,8 @@ INT64_MAX = (1 << 63) - 1
 INT64_MIN = -(1 << 63)
 IDENTITY_SUFFIXES = ("_id", "_hash")
 LATER = {"later": True}
-"""``field(default=…, metadata=LATER)``: a nested field that a message got after its first version. It is left out of the
-bytes while it holds its default, so that what older programs wrote has the same bytes, and digests, as ever.
+"""``field(default=…, metadata=LATER)``: a nested field that a message got after its first version. It is left out of
+the bytes while it holds its default, so that what older programs wrote has the same bytes, and digests, as ever.
 """
 
 

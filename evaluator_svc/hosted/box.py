@@ -44,7 +44,8 @@ class Profile:
     """One kind of fork server.
 
     ``modules`` are imported before any fork. ``mounts`` come on top of what Python needs. ``interpreted``: Triton's
-    kernels run on the processor. ``processes``: a compiler may be started while a kernel warms up. ``hide_proc``: a
+    kernels run on the processor. ``offline``: they are compiled for a chip that is not there (``offline.Offline``)
+    and not run at all. ``processes``: a compiler may be started while a kernel warms up. ``hide_proc``: a
     candidate sees no /proc. ``own_processes``: it has a process namespace of its own. ``address_space``: whether its
     size is limited (drivers of GPUs reserve much). ``devices``: nodes of the leased device.
     ``driver_threads``: how many a driver may keep besides those that a candidate is granted.
@@ -56,6 +57,7 @@ class Profile:
     mounts: tuple[Mount, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     interpreted: bool = False
+    offline: tuple[str | int, ...] = ()
     processes: bool = False
     hide_proc: bool = True
     own_processes: bool = True
@@ -73,6 +75,16 @@ INTERPRETED = Profile(
     interpreted=True,
 )
 """Triton kernels without a GPU, run by Triton's interpreter: right or wrong, never timed."""
+
+
+def offline(backend: str, architecture: str | int, warp: int) -> Profile:
+    """Triton kernels compiled for a chip that is not there: what they need of it, before any launch."""
+    return Profile(
+        name=f"offline-{backend}-{architecture}",
+        modules=("torch", "triton"),
+        offline=(backend, architecture, warp),
+        processes=True,  # Triton runs NVIDIA's assembler
+    )
 
 
 def mounts(profile: Profile) -> tuple[Mount, ...]:

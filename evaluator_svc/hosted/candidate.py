@@ -99,6 +99,7 @@ class _Candidate:
         self._packed: dict[tuple[Any, ...], list[bytes]] = {}
         """Descriptions of results by their kinds."""
         self._model: Model | None = None
+        self._offline: Any = None
         self._ready: list[list[Any]] = []
         """Arguments by set."""
 
@@ -141,6 +142,9 @@ class _Candidate:
         importlib.import_module("evaluator_svc.hosted.extensions").install(Path(self._directory))
         if told["interpreted"]:
             importlib.import_module("evaluator_svc.hosted.interpreter").install()
+        if told["offline"]:
+            self._offline = importlib.import_module("evaluator_svc.hosted.offline").Offline(*told["offline"])
+            self._offline.install()
         with torch.no_grad():
             module = executed(told["text"])
             self._model = Model(module, told["signature"], self._private[0])
@@ -240,7 +244,13 @@ class _Candidate:
                     self._device.export(one, self._native.address(self._place(set_, output=output)))
 
     def _audit(self, set_: int) -> None:
-        """One call on ``set_`` with every kernel it launches counted; what was seen goes to the shared page."""
+        """One call on ``set_`` with every kernel it launches counted; what was seen goes to the shared page.
+
+        Where kernels are only compiled, there is no call: what was seen when they were is told.
+        """
+        if self._offline is not None:
+            wire.write_text(self._page, json.dumps(self._offline.report(), separators=(",", ":")))
+            return
         audit = importlib.import_module("evaluator_svc.hosted.kernel_audit").Audit()
         with audit:
             self._calls(1, set_)

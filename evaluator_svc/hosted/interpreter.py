@@ -36,7 +36,7 @@ def install() -> None:
     interpreted_floats.install()
     interpreted_libdevice.install()
     _patch_once()
-    _tune_nothing()
+    tune_nothing()
     _work_in_place()
 
 
@@ -60,7 +60,7 @@ def _patch_once() -> None:
     interpreter._patch_lang = patch_lang  # noqa: SLF001
 
 
-def _tune_nothing() -> None:
+def tune_nothing() -> None:
     """Take an autotuner's first configuration: there is nothing to time, and no driver to time it by."""
     from triton.runtime.autotuner import Autotuner
 

@@ -112,6 +112,7 @@ class HostedRunner:
             "signature": signature.plain(),
             "device": profile.device,
             "interpreted": profile.interpreted,
+            "offline": list(profile.offline),
             "processes": profile.processes,
             "threads": threads,
             "sets": sets,

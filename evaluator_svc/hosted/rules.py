@@ -33,7 +33,7 @@ WRITING = (
 STARTING = (
     "clone", "fork", "vfork", "execve", "wait4", "waitid", "pipe", "pipe2", "dup", "dup2", "dup3", "fcntl", "ioctl",
     "rt_sigaction", "setpgid", "prlimit64", "kill", "close_range", "getpgid", "prctl", "pidfd_open", "epoll_ctl",
-    "epoll_wait", "epoll_pwait", "setsid",
+    "epoll_wait", "epoll_pwait", "setsid", "sched_get_priority_max", "sched_get_priority_min",
 )  # fmt: skip
 """A compiler, run while the kernel is compiled on first use."""
 

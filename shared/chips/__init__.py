@@ -45,6 +45,17 @@ class Gpu:
     """Of one thread."""
     multiprocessors: int
     """Of a typical board: what persistent grids are sized by. Another board runs them, too."""
+    warps_max: int
+    """Resident on one multiprocessor (compute unit)."""
+    blocks_max: int
+    """Likewise."""
+    shared_total: int
+    """Shared memory of one multiprocessor, of which each block takes ``shared_reserved`` bytes besides its own."""
+    shared_reserved: int
+    register_granule: int
+    """Registers of one thread are given out in steps of so many."""
+    partitions: int = 4
+    """Of a multiprocessor, each with its share of the registers (SIMDs of AMD's)."""
     flags: tuple[str, ...] = ()
     """For the compiler; Python-hosted languages take none."""
 

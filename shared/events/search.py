@@ -144,8 +144,8 @@ class ExpansionRequested:
     endpoints: tuple[EndpointRecord, ...] = ()
     """What each endpoint has brought so far, sorted by name; those that were never asked are left out."""
     outcomes: tuple[MoveOutcome, ...] = ()
-    """Of the nodes named here, of the parents' ancestors, and of moves near by that failed or did not pay, nearest first;
-    empty until a model has been asked."""
+    """Of the nodes named here, of the parents' ancestors, and of moves near by that failed or did not pay, nearest
+    first; empty until a model has been asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
