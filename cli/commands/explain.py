@@ -30,9 +30,7 @@ LINE_CHARS = 160
 @click.command("explain")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("node", required=False)
-@click.option(
-    "--prompt", is_flag=True, help="Print what a model was asked for NODE and what it answered."
-)
+@click.option("--prompt", is_flag=True, help="Print what a model was asked for NODE and what it answered.")
 @click.option("--source", is_flag=True, help="Print the node's whole source instead of the difference to its parent.")
 def command(run: Path, node: str | None, prompt: bool, source: bool) -> None:
     """Tell the story of RUN, or of one NODE of it (an id, or the beginning of one; with --prompt also of an answer that
