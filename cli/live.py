@@ -23,6 +23,7 @@ from shared.events import (
     SearchPaused,
     Status,
 )
+from shared.usage import by_a_model, in_words
 from shared.writers import INSTEAD_OF, filled_in
 
 NS_PER_S = 1_000_000_000
@@ -90,6 +91,8 @@ class LiveView:
         best = f"{ratio(state.best.ratio_ppm)} vs {state.best.baseline}  ({state.best_move})" if state.best else "-"
         table.add_row("best", Text(best, style="bold green" if state.best else "dim"))
         table.add_row("tree", f"{state.produced} nodes, {state.open} in flight, {state.pruned} pruned")
+        if by_a_model(state.spent):
+            table.add_row("models", in_words(state.spent))
         table.add_row("statuses", ", ".join(f"{k} {v}" for k, v in sorted(state.statuses.items())) or "-")
         lines = [Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in self._recent]
         self._live.update(Group(Text(self._title, style="bold"), self._bar, table, *lines))

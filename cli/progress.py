@@ -11,6 +11,7 @@ from shared.events import (
     CandidateRejected,
     EvaluationCompleted,
     Event,
+    ExpansionFailed,
     NodePruned,
     Purpose,
     SearchFinished,
@@ -19,7 +20,9 @@ from shared.events import (
     SearchStarted,
     Speedup,
     Status,
+    Usage,
 )
+from shared.usage import by_a_model, total
 
 RETRIED = (Status.NOISY, Status.INFRASTRUCTURE)
 """Statuses the search requeues: they end an attempt, not a candidate."""
@@ -47,6 +50,8 @@ class Progress:
     final_running: bool = False
     finished: SearchFinished | None = None
     paused: SearchPaused | None = None
+    spent: Usage = field(default_factory=Usage)
+    """On models."""
 
     @property
     def eta_ns(self) -> int | None:
@@ -59,6 +64,12 @@ class Progress:
 
 def fold(progress: Progress, event: Event) -> Progress:
     """``progress`` after one more fact."""
+    if isinstance(event, CandidateProduced | CandidateRejected | ExpansionFailed) and by_a_model(event.usage):
+        progress = replace(progress, spent=total(progress.spent, event.usage))
+    return _folded(progress, event)
+
+
+def _folded(progress: Progress, event: Event) -> Progress:
     match event:
         case SearchStarted():
             return replace(

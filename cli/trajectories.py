@@ -28,6 +28,7 @@ NOT_THE_ANSWERS_FAULT = (
     "deadline",
     "rejected",
     "context",
+    "answer",
     "exhausted",
 )
 """Rejections that say nothing about an answer."""

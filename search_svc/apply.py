@@ -100,6 +100,7 @@ def _resumed(tree: Tree, event: SearchResumed) -> Tree:
         down_ns=tree.down_ns + max(0, event.at_ns - tree.now_ns),
         halted=("", ""),
         paused=False,
+        unanswered_row=0,
     )
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from search_svc import spending, writers
+from search_svc import limits, spending, writers
 from search_svc.tree import Expansion, Node, Offspring, Stage, Tree, change_offspring, put, put_node
 from shared.events import CandidateProduced, CandidateRejected, ExpansionFailed, ExpansionRequested
 
 BARREN_MAX = 3
 """Expansions of one node in a row without a new kernel, after which the node counts as exhausted."""
+
+NO_ANSWER = ("budget", "endpoint", "credentials", "spend_limit", "rejected", "context", "deadline", "answer")
+"""CandidateRejected codes of a model that was asked and had no answer; ``ModelErrorCode`` of the synthesizer."""
 
 EXHAUSTED = "exhausted"
 """CandidateRejected code: the synthesizer has nothing left to try from this parent."""
@@ -25,7 +28,14 @@ def expansion_requested(tree: Tree, event: ExpansionRequested) -> Tree:
 
 
 def _answered(
-    tree: Tree, expansion_id: str, indices: tuple[int, ...], *, fresh: int = 0, code: str = "", failed: bool = False
+    tree: Tree,
+    expansion_id: str,
+    indices: tuple[int, ...],
+    *,
+    fresh: int = 0,
+    code: str = "",
+    failed: bool = False,
+    unanswered: bool = False,
 ) -> Tree:
     """Close ``indices`` of an expansion, and the expansion itself with its last one."""
     old = tree.expansions[expansion_id]
@@ -34,6 +44,7 @@ def _answered(
         open=tuple(index for index in old.open if index not in indices),
         fresh=old.fresh + fresh,
         codes=(*old.codes, code) if code else old.codes,
+        unanswered=old.unanswered + unanswered,
     )
     tree = replace(tree, expansions=put(tree.expansions, expansion_id, expansion))
     return tree if expansion.open else _expansion_closed(tree, expansion, failed=failed)
@@ -42,6 +53,7 @@ def _answered(
 def _expansion_closed(tree: Tree, expansion: Expansion, *, failed: bool) -> Tree:
     barren = expansion.fresh == 0
     # An empty crossing says nothing about either parent alone, a broken endpoint nothing about the space.
+    failed = failed or expansion.unanswered == expansion.request.count
     silent = failed or len(expansion.request.parent_ids) > 1
 
     def close(offspring: Offspring) -> Offspring:
@@ -60,7 +72,7 @@ def candidate_produced(tree: Tree, event: CandidateProduced) -> Tree:
     expansion = tree.expansions.get(event.expansion_id)
     if expansion is None or event.index not in expansion.open or event.candidate_id in tree.nodes:
         return replace(tree, ignored=tree.ignored + 1)
-    tree = spending.spent(replace(tree, failed_expansions_row=0), event)
+    tree = spending.spent(replace(tree, failed_expansions_row=0, unanswered_row=0), event)
     if event.kernel.kernel_id in tree.kernels:
         tree = writers.fruitless(replace(tree, duplicates=tree.duplicates + 1), event)
         tree = spending.fruitless(tree, event)
@@ -88,7 +100,19 @@ def candidate_rejected(tree: Tree, event: CandidateRejected) -> Tree:
         return replace(tree, ignored=tree.ignored + 1)
     tree = writers.fruitless(replace(tree, rejected=tree.rejected + 1, failed_expansions_row=0), event)
     tree = spending.fruitless(spending.spent(tree, event), event)
-    return _answered(tree, event.expansion_id, (event.index,), code=event.code)
+    unanswered = bool(event.context.asking) and event.code in NO_ANSWER
+    tree = _answered(tree, event.expansion_id, (event.index,), code=event.code, unanswered=unanswered)
+    return _unanswered(tree, event) if unanswered else replace(tree, unanswered_row=0)
+
+
+def _unanswered(tree: Tree, event: CandidateRejected) -> Tree:
+    """Models that cannot answer, one expansion after the other, halt the search as one that says so does."""
+    expansion = tree.expansions[event.expansion_id]
+    if expansion.open or expansion.unanswered < expansion.request.count:
+        return tree
+    row = tree.unanswered_row + 1
+    halts = row >= limits.UNANSWERED_ROW_MAX and not tree.halted[0]
+    return replace(tree, unanswered_row=row, halted=(event.code, event.detail) if halts else tree.halted)
 
 
 def expansion_failed(tree: Tree, event: ExpansionFailed) -> Tree:

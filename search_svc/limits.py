@@ -23,6 +23,9 @@ BARREN_ROW_MAX = 24
 FAILED_EXPANSIONS_ROW_MAX = 4
 """Failed expansions in a row after which the synthesizer counts as down."""
 
+UNANSWERED_ROW_MAX = 4
+"""Expansions in a row for which no model had any answer, after which the search waits for somebody to look."""
+
 INFRASTRUCTURE_ROW_MAX = 4
 """Candidates in a row given up for failures on our side, after which the evaluators count as down."""
 

@@ -138,6 +138,8 @@ class Expansion:
     """New kernels it brought."""
     codes: tuple[str, ...] = ()
     """Why the other indices brought none."""
+    unanswered: int = 0
+    """Those of them at which a model was asked and could not answer: they say nothing about the space."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +188,8 @@ class Tree:
     """Candidates in a row that no attempt could measure, for whatever reason."""
     synthesis_failure: tuple[str, str] = ("", "")
     """Code and detail of the last ExpansionFailed."""
+    unanswered_row: int = 0
+    """Expansions in a row at none of whose indices a model could answer."""
     halted: tuple[str, str] = ("", "")
     """Code and detail of what keeps the synthesizer from writing: nothing more is asked until the search is resumed."""
     paused: bool = False

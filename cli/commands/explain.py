@@ -20,8 +20,8 @@ from cli.progress import ratio
 from search_svc import story
 from search_svc.tree import Node, Tree
 from shared.errors import UserError
-from shared.events import CandidateRejected, Entry, Evaluation
-from shared.usage import by_a_model, in_words
+from shared.events import CandidateRejected, Entry, Evaluation, Usage
+from shared.usage import by_a_model, cost_text, in_words
 
 ID_SHOWN = 8
 LINE_CHARS = 160
@@ -30,9 +30,7 @@ LINE_CHARS = 160
 @click.command("explain")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("node", required=False)
-@click.option(
-    "--prompt", is_flag=True, help="Print what a model was asked for NODE and what it answered."
-)
+@click.option("--prompt", is_flag=True, help="Print what a model was asked for NODE and what it answered.")
 @click.option("--source", is_flag=True, help="Print the node's whole source instead of the difference to its parent.")
 def command(run: Path, node: str | None, prompt: bool, source: bool) -> None:
     """Tell the story of RUN, or of one NODE of it (an id, or the beginning of one; with --prompt also of an answer that
@@ -141,13 +139,20 @@ def _standing(tree: Tree) -> str:
 
 
 def label(tree: Tree, node: Node) -> str:
-    """One line: id, what changed, status, speedup, and whether it is the winner."""
+    """One line: id, what changed, status, speedup, whether it is the winner, and what a model's part in it cost."""
     speed = f" {ratio(node.score_ppm)}" if node.passed else ""
     pruned = f" [dim]pruned: {node.pruned}[/dim]" if node.pruned else ""
     won = " [bold green]winner[/bold green]" if node.candidate_id == tree.winner_id else ""
     colour = "green" if node.passed else "red" if node.failed else "yellow"
     status = f"[{colour}]{node.label}{speed}[/{colour}]"
-    return f"{node.candidate_id[:ID_SHOWN]} {node.move.name} {status}{pruned}{won}"
+    return f"{node.candidate_id[:ID_SHOWN]} {node.move.name} {status}{pruned}{won}{_bill(node.usage)}"
+
+
+def _bill(usage: Usage) -> str:
+    if not by_a_model(usage):
+        return ""
+    tokens = usage.input_tokens + usage.output_tokens
+    return f" [dim]{tokens:,} tokens, cost {cost_text(usage.cost_micro)}[/dim]"
 
 
 def facts(tree: Tree, node: Node) -> Table:

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from search_svc import projection, replay
+from search_svc import limits, projection, replay
 from shared import wire
 from shared.events import (
     Budget,
+    Context,
     ExpansionRequested,
+    Memory,
     ModelBudget,
     SearchCancelled,
     SearchFinished,
@@ -18,7 +20,7 @@ from shared.events import (
     SearchResumed,
     Usage,
 )
-from tests.builders import SECOND_NS, a_search, enveloped, expansion_failed
+from tests.builders import SECOND_NS, a_search, enveloped, expansion_failed, rejected
 from tests.fakes.drive import Drive
 from tests.fakes.landscape import Landscape, Moody
 
@@ -79,6 +81,30 @@ def test_a_pause_burns_neither_evaluations_nor_patience(drive):
     assert tree.barren_row == 0
     assert not any(node.offspring.exhausted for node in tree.nodes.values())
     assert tree.charged == len(tree.verdicts) < 12
+
+
+class Mute(Landscape):
+    """A model is asked and never has an answer; nobody says that it is hopeless."""
+
+    def synthesize(self, request):
+        context = Context(memory=Memory.PARENT, asking="whole")
+        return [replace(rejected(request, n, "deadline"), context=context) for n in range(request.count)]
+
+
+def test_models_without_any_answer_halt_a_search_and_exhaust_nothing():
+    drive = Drive(landscape=Mute())
+    tree = drive.run(a_search(evaluations=12))
+    assert tree.paused
+    assert tree.halted[0] == "deadline"
+    assert tree.charged == 0
+    assert not tree.root.exhausted
+    asked = len(commands(drive, ExpansionRequested))
+    assert asked == limits.UNANSWERED_ROW_MAX + 1
+    DeadUntil.dead = False
+    drive.landscape = Landscape()
+    resume(drive)
+    assert drive.finish().reason == "evaluations"
+    assert replay.verify(drive.entries).tree == drive.tree
 
 
 def test_what_a_failed_expansion_cost_is_counted(drive):

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
-from shared.clock import SECOND_NS
+from shared.clock import SECOND_NS, ManualClock
 from shared.events import ModelBudget
 from shared.store.memory import MemoryDocuments
 from shared.usage import UNKNOWN
 from synthesizer_svc.model import ModelError
 from synthesizer_svc.model.budgeted import BudgetedModel, Budgets, BudgetSettings
+from synthesizer_svc.model.day_book import DayBook
 from synthesizer_svc.model.estimate import most
 from synthesizer_svc.model.prices import Prices, dearest_micro
+from synthesizer_svc.settings import budget as settings_of
 from tests.fakes.metered_model import PRICES, MeteredModel, a_question
 from tests.sim.loop import run
 from tests.sim.processes import LoopClock
@@ -207,3 +210,31 @@ def test_who_waits_for_a_dead_processs_money_is_told_that_it_is_gone():
     error = run(1, another())
     assert error.pauses
     assert "the search's budget" in error.detail
+
+
+def test_searches_with_stores_of_their_own_share_a_day(tmp_path):
+    settings = BudgetSettings(day_tokens=2_000)
+    first, second = MeteredModel(seed=1), MeteredModel(seed=2)
+
+    async def two_runs() -> None:
+        for inner in (first, second):
+            days = DayBook(f"sqlite:{tmp_path / 'budgets.db'}")
+            budgets = Budgets(MemoryDocuments(), ManualClock(SECOND_NS), settings, days=days)
+            inner.longest_s = 0.0
+            try:
+                for number in range(20):
+                    with suppress(ModelError):
+                        await BudgetedModel(inner, budgets, PRICES).complete(a_question(seed=number))
+            finally:
+                await days.close()
+
+    asyncio.run(two_runs())
+    assert 1_000 < first.tokens + second.tokens <= 2_000
+    assert not second.billed or first.tokens < 2_000
+
+
+def test_a_day_book_is_in_the_users_data_unless_a_server_keeps_searches(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert settings_of({}).days_url == f"sqlite:{tmp_path / 'kernelevolve' / 'budgets.db'}"
+    assert settings_of({"STORE_URL": "mongodb://db/kernelevolve"}).days_url == ""
+    assert settings_of({"MODEL_BUDGET_DAYS_URL": "sqlite:here.db"}).days_url == "sqlite:here.db"
