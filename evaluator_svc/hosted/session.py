@@ -25,7 +25,7 @@ from evaluator_svc.runner import ending
 from evaluator_svc.runner.box import RunnerLimits
 from evaluator_svc.runner.buffers import Buffers
 from evaluator_svc.runner.ending import RunFailure, failure
-from evaluator_svc.runner.process import Ran
+from evaluator_svc.runner.process import HIDDEN_EACH_NS, HIDDEN_NS, HIDDEN_SHARE, Ran
 from evaluator_svc.runner.protocol import Report
 from shared.events import Status
 
@@ -33,6 +33,8 @@ PRIMING_CALLS = 2
 EXIT_S, EXIT_POLL_S = 1.0, 0.001
 """For threads that were joined to be gone. On a busy machine that takes a while; a thread that still computes gains
 nothing by it, because results were read before, and are compared afterwards."""
+WAKING_CPU_NS = 150_000
+"""Processor time for an empty command to a process that was frozen; all above it is charged to the call."""
 QUICK_S = 30.0
 """At most, for loading and for warming up where nothing is compiled on first use."""
 
@@ -57,6 +59,8 @@ class Session:
         mutated: int,
     ) -> None:
         self._buffers, self._limits, self._granted = buffers, limits, candidate.threads + zygote.profile.driver_threads
+        self._early = self._worked = self._commands = 0
+        """Processor time before commands, beyond what waking takes, and all of it; how many commands there were."""
         self._returned = len(buffers.outputs) - mutated
         self._inputs = os.fstat(buffers.inputs_fd)
         self._stained = candidate.stained
@@ -123,11 +127,16 @@ class Session:
         frozen = observed.cpu_ns()
         observed.thaw()
         # An empty command first, so that waking up is not timed; it also meets any answer that came too much. What is
-        # worked for it counts as the call's: the new inputs are in place by then.
-        failed = self._asked(Verb.FILL if self._fills else Verb.SETTLE, calls, first_set, timeout_s)
+        # worked for it counts as the call's, on the wall, too: the new inputs are in place by then.
+        if self._fills:
+            failed = self._asked(Verb.FILL, calls, first_set, timeout_s)
+        else:
+            failed = self._asked(Verb.SETTLE, 0, 0, timeout_s)
         if failed is not None:
             return failed
-        before = observed.cpu_ns() if self._fills else frozen
+        woken = observed.cpu_ns()
+        before = woken if self._fills else frozen
+        early = max(0, woken - before - WAKING_CPU_NS)
         answer, elapsed = child.ask(
             Verb.RUN if calls else Verb.SETTLE, calls=calls, first_set=first_set, timeout_s=timeout_s
         )
@@ -135,6 +144,9 @@ class Session:
             return answer
         observed.freeze()
         spent = observed.cpu_ns() - before
+        self._early, self._worked, self._commands = self._early + early, self._worked + spent, self._commands + 1
+        if self._early > HIDDEN_NS + HIDDEN_EACH_NS * self._commands + HIDDEN_SHARE * self._worked:
+            return child.end(ending.began_early(self._early))
         page = child.page()
         sets = sorted({(first_set + i) % self._buffers.sets for i in range(calls)})
         failed = _thrown(child.report(), answer.kind) or self._exported(sets, timeout_s) or self._read(page, sets)
@@ -162,7 +174,7 @@ class Session:
         if failed is not None:
             return child.end(failed)
         return Ran(
-            elapsed_ns=elapsed,
+            elapsed_ns=elapsed + early,
             runner_ns=answer.spent_ns,
             cpu_ns=spent,
             return_code=0,

@@ -32,7 +32,7 @@ CLOCK = (
     cheat(PYTHON, "h11_super_batch", "matmul", (CHEAT, WRONG, UNREPEATABLE), VALUES, naive=REFERENCE_FIRST),
     cheat(PYTHON, "h14_slows_the_reference", "matmul", CHEAT, (Layer.THREADS, Layer.CLOCKS), naive=CANDIDATE_FIRST),
     cheat(PYTHON, "h16_computes_in_the_gap", "matmul", CHEAT, (Layer.THREADS, Layer.CLOCKS), naive=REFERENCE_FIRST),
-    cheat(PYTHON, "h16_computes_when_woken", "matmul", (CHEAT, NO_KERNEL), (Layer.FRESH, Layer.KERNELS), clock=True),
+    cheat(PYTHON, "h16_computes_when_woken", "matmul", (CHEAT, NO_KERNEL), (Layer.CLOCKS, Layer.KERNELS), clock=True),
     cheat(PYTHON, "h18_packs_weights_once", "linear", (CHEAT, WRONG), VALUES, naive=REFERENCE_FIRST),
     cheat(PYTHON, "h18_packs_in_constructor", "linear", (CHEAT, WRONG), VALUES),
     cheat(PYTHON, "h19_counts_calls", "matmul", (CHEAT, WRONG, UNREPEATABLE), VALUES, naive=REFERENCE_FIRST),
