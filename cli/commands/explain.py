@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
@@ -55,7 +56,7 @@ def command(run: Path, node: str | None, prompt: bool, source: bool) -> None:
         return
     chosen = find(tree, node)
     for line in story.of_node(tree, chosen.candidate_id):
-        console.print(line, highlight=False)
+        console.print(line, highlight=False, markup=False)
     console.print(facts(tree, chosen))
     if chosen.evaluation:
         console.print(measurements("search measurement", chosen.evaluation))
@@ -145,7 +146,7 @@ def label(tree: Tree, node: Node) -> str:
     won = " [bold green]winner[/bold green]" if node.candidate_id == tree.winner_id else ""
     colour = "green" if node.passed else "red" if node.failed else "yellow"
     status = f"[{colour}]{node.label}{speed}[/{colour}]"
-    return f"{node.candidate_id[:ID_SHOWN]} {node.move.name} {status}{pruned}{won}{_bill(node.usage)}"
+    return f"{node.candidate_id[:ID_SHOWN]} {escape(node.move.name)} {status}{pruned}{won}{_bill(node.usage)}"
 
 
 def _bill(usage: Usage) -> str:
@@ -183,7 +184,7 @@ def facts(tree: Tree, node: Node) -> Table:
     }
     for name, value in rows.items():
         if value:
-            table.add_row(name, value)
+            table.add_row(name, Text(value))
     assert node.candidate_id in tree.nodes
     return table
 
@@ -195,7 +196,7 @@ def measurements(title: str, evaluation: Evaluation) -> Table:
     table.add_column()
     table.add_row("status", f"{evaluation.status.value}, trust {evaluation.trust.value}")
     for entry in evaluation.evidence:
-        table.add_row(entry.name, entry.value)
+        table.add_row(Text(entry.name), Text(entry.value))
     for timing in evaluation.timings:
         cold = f", cold {timing.cold_ns / 1e3:.1f} µs" if timing.cold_ns else ""
         table.add_row(
@@ -208,9 +209,9 @@ def measurements(title: str, evaluation: Evaluation) -> Table:
     if roofline.floor_ns:
         share = f"{roofline.fraction_ppm / 1e4:.0f} % of the speed of light ({roofline.floor_ns / 1e3:.1f} µs)"
         table.add_row("roofline", share)
-    table.add_row("bound by", f"{evaluation.diagnosis.bound.value}: {evaluation.diagnosis.summary}")
-    table.add_row("because", listed(evaluation.diagnosis.evidence))
-    table.add_row("sandbox", evaluation.sandbox)
+    table.add_row("bound by", Text(f"{evaluation.diagnosis.bound.value}: {evaluation.diagnosis.summary}"))
+    table.add_row("because", Text(listed(evaluation.diagnosis.evidence)))
+    table.add_row("sandbox", Text(evaluation.sandbox))
     return table
 
 
