@@ -9,7 +9,7 @@ from rich.console import Console
 
 from cli.commands.explain import facts, label, measurements
 from shared.events import Diagnosis, Entry, Move, Status
-from tests.builders import a_pass
+from tests.builders import a_failure, a_pass
 from tests.unit.cli.asked import Asked
 
 HOSTILE = "[/INST] a[i] [bold]x [enabled by default]"
@@ -31,7 +31,7 @@ def test_a_models_reason_is_shown_to_the_letter():
 
 def test_a_compilers_words_and_a_diagnosis_are_shown_to_the_letter():
     evidence = (Entry(name="log", value=HOSTILE),)
-    failed = replace(a_pass(), status=Status.COMPILE_ERROR, evidence=evidence)
+    failed = replace(a_failure(Status.COMPILE_ERROR), evidence=evidence)
     assert HOSTILE in shown(measurements("m", failed))
     told = replace(a_pass(), diagnosis=Diagnosis(summary=HOSTILE, evidence=evidence))
     assert shown(measurements("m", told)).count(HOSTILE) == 2
