@@ -84,7 +84,7 @@ logs: $(STAMP) ## follow the local cluster's logs, or that of NAME
 bench: $(STAMP) ## every example operator against eager and torch.compile; writes docs/results/
 	$(BIN)/python tests/bench/operators.py --evaluations 40
 
-bench-synth: $(STAMP) ## what a model adds to the schedules: MODEL_URL's, or the packaged one's; writes docs/results/; half an hour
+bench-synth: $(STAMP) ## what a model adds to the schedules: MODEL_URL's, or the packaged one's; writes docs/results/; an hour
 	$(BIN)/python -m tests.bench.synth
 
 aa: $(STAMP) ## equal kernels against each other, and kernels slowed by 2 %: how often a claim is wrong; writes docs/results/; 25 minutes

@@ -81,8 +81,8 @@ def _recorded(path: Path) -> tuple[Plan, Tape]:
 @click.option("--operators", default="softmax,gelu_bias_residual", show_default=True, help="Names of examples.")
 @click.option("--seeds", default="1,2", show_default=True)
 @click.option("--ways", default=",".join(Way), show_default=True)
-@click.option("--evaluations", default=12, show_default=True, help="Of each search at equal evaluations; 0: none.")
-@click.option("--seconds", default=45.0, show_default=True, help="For each search at equal cost; 0: none.")
+@click.option("--evaluations", default=8, show_default=True, help="Of each search at equal evaluations; 0: none.")
+@click.option("--seconds", default=40.0, show_default=True, help="For each search at equal cost; 0: none.")
 @click.option("--record", type=click.Path(path_type=Path, dir_okay=False), help="Keep the answers in this file.")
 @click.option(
     "--recorded", type=click.Path(path_type=Path, dir_okay=False), help="Play the answers and the plan of this file."

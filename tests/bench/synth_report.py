@@ -54,6 +54,8 @@ class Source:
     live: bool
     endpoint: str
     note: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Those that go with the endpoint, where the environment has no others."""
     played: int = 0
     other: int = 0
 
@@ -172,6 +174,7 @@ def page(outcomes: Sequence[Outcome], plan: Plan, source: Source, *, command: st
         f"- Operators: {', '.join(plan.operators)}; seeds {', '.join(map(str, plan.seeds))}",
         f"- {len(outcomes)} searches",
     ]
+    lines += [f"- Settings: {', '.join(f'`{k}={v}`' for k, v in source.settings.items())}"] if source.settings else []
     lines += [f"- {source.note}"] if source.note else []
     if plan.evaluations:
         mine = [one for one in outcomes if one.cell.equal is Equal.EVALUATIONS]
