@@ -60,7 +60,7 @@ chaos: $(STAMP) ## searches while processes and servers are killed, against an u
 load: $(STAMP) ## throughput, utilization and delays of a local cluster with a simulated chip; minutes
 	$(BIN)/python tests/bench/load.py
 
-endurance: $(STAMP) ## a thousand evaluations in a row, a third hostile: leaks and overhead; writes docs/results/; half an hour
+endurance: $(STAMP) ## a thousand evaluations in a row, a third hostile: leaks and overhead; writes docs/results/; 25 minutes at most
 	$(BIN)/python -m tests.bench.endurance --evaluations 1000 --seed $(SEED)
 
 run: $(STAMP) ## search for a faster kernel of OPERATOR on this machine's CPU
