@@ -88,11 +88,7 @@ class Answering:
 
 
 def configured(environment: Mapping[str, str], packaged_url: Callable[[], str] = model_server.url) -> Configured:
-    """The endpoints that ``environment`` names, or the packaged model, which is started.
-
-    Raises:
-        OSError, ValueError: ``MODEL_ENDPOINTS`` cannot be read or is not TOML; the searches say what else is wrong.
-    """
+    """The endpoints that ``environment`` names and has been checked for, or the packaged model, which is started."""
     if path := environment.get("MODEL_ENDPOINTS"):
         tables: Tables = tomllib.loads(Path(path).read_text(encoding="utf-8")).get("endpoints", {})
         return Configured(tables=tables, told=_told(tables), settings={})

@@ -155,8 +155,17 @@ def table(outcomes: Sequence[Outcome], ways: Sequence[Way]) -> list[str]:
     return ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS), *(row(outcomes, way) for way in ways)]
 
 
-def page(outcomes: Sequence[Outcome], plan: Plan, source: Source, *, command: str, machine: str, date: str) -> str:
-    """The whole Markdown page."""
+def page(
+    outcomes: Sequence[Outcome],
+    plan: Plan,
+    source: Source,
+    *,
+    command: str,
+    machine: str,
+    date: str,
+    unfinished: Sequence[str] = (),
+) -> str:
+    """The whole Markdown page. ``unfinished``: searches that did not end, which are in no table."""
     models = sorted(set().union(*(one.models for one in outcomes)) if outcomes else [])
     lines = [
         "# What a model adds to the schedules",
@@ -194,6 +203,9 @@ def page(outcomes: Sequence[Outcome], plan: Plan, source: Source, *, command: st
     if early:
         lines += ["", "Searches that ended before a limit:", ""]
         lines += [f"- {count} × {what}" for what, count in sorted(early.items())]
+    if unfinished:
+        lines += ["", f"**{len(unfinished)} searches did not end** and are in no table:", ""]
+        lines += [f"- {what}" for what in unfinished]
     return "\n".join(lines) + "\n"
 
 

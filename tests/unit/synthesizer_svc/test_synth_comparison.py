@@ -109,6 +109,15 @@ def test_the_page_names_the_models_that_answered_and_what_was_recorded():
     assert "none answered" in page([], PLAN, LIVE, command="x", machine="m", date="2026-12-02")
 
 
+def test_searches_that_did_not_end_are_named_and_in_no_table():
+    told = ["cost.softmax.1.whole: paused: budget 5.00 EUR are spent"]
+    text = page([outcome(Way.MOVES, 1.2)], PLAN, LIVE, command="x", machine="m", date="2026-12-02", unfinished=told)
+
+    assert "1 searches did not end" in text
+    assert f"- {told[0]}" in text
+    assert "| whole | 0 |" in text
+
+
 # --- recordings -------------------------------------------------------------------------------------------------------
 
 
