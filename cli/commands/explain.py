@@ -54,6 +54,7 @@ def command(run: Path, node: str | None, prompt: bool, source: bool) -> None:
     if prompt:
         show_conversation(console, past, find(tree, node).candidate_id if node == "best" else node)
         return
+    _require_evaluated(past, tree, node)
     chosen = find(tree, node)
     for line in story.of_node(tree, chosen.candidate_id):
         console.print(line, highlight=False, markup=False)
@@ -81,6 +82,17 @@ def find(tree: Tree, prefix: str) -> Node:
         what = f"{len(matches)} nodes begin with `{prefix}`" if matches else f"no node `{prefix}`"
         raise UserError(what, where="explain", hint="`kernelevolve explain RUN` lists them")
     return matches[0]
+
+
+def _require_evaluated(past: history.Past, tree: Tree, prefix: str) -> None:
+    """Raises ``UserError`` for an answer that was rejected before it was evaluated: it has no measurements to show."""
+    if any(name.startswith(prefix) for name in tree.nodes):
+        return
+    for fact in conversations.facts(past.entries):
+        if isinstance(fact, CandidateRejected) and fact.candidate_id.startswith(prefix):
+            asked = "--prompt shows what was asked and answered" if fact.context.conversation_hash else ""
+            what = f"was rejected before it was evaluated: {fact.code}: {fact.detail}"
+            raise UserError(what, where=f"candidate {fact.candidate_id}", hint=asked)
 
 
 def show_conversation(console: Console, past: history.Past, node: str) -> None:
