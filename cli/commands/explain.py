@@ -17,6 +17,7 @@ from rich.text import Text
 from rich.tree import Tree as RichTree
 
 from cli import conversations, history, spending
+from cli.legible import legible
 from cli.progress import ratio
 from search_svc import story
 from search_svc.tree import Node, Tree
@@ -91,7 +92,7 @@ def _require_evaluated(past: history.Past, tree: Tree, prefix: str) -> None:
     for fact in conversations.facts(past.entries):
         if isinstance(fact, CandidateRejected) and fact.candidate_id.startswith(prefix):
             asked = "--prompt shows what was asked and answered" if fact.context.conversation_hash else ""
-            what = f"was rejected before it was evaluated: {fact.code}: {fact.detail}"
+            what = f"was rejected before it was evaluated: {fact.code}: {legible(fact.detail)}"
             raise UserError(what, where=f"candidate {fact.candidate_id}", hint=asked)
 
 
@@ -106,8 +107,9 @@ def show_conversation(console: Console, past: history.Past, node: str) -> None:
     if held is None:
         raise UserError("no model was asked for it", where=f"candidate {fact.candidate_id}")
     for line in held.lines:
-        console.print(heading(line), style="bold", highlight=False, markup=False)
-        console.print(line.get("text") or line.get("detail") or "", highlight=False, markup=False, soft_wrap=True)
+        said = legible(line.get("text") or line.get("detail") or "")
+        console.print(legible(heading(line)), style="bold", highlight=False, markup=False)
+        console.print(said, highlight=False, markup=False, soft_wrap=True)
     code = f"rejected: {fact.code}" if isinstance(fact, CandidateRejected) else f"kernel {fact.kernel.kernel_id}"
     console.print(f"== {code}; {in_words(fact.usage)}", style="bold", highlight=False, markup=False)
 
@@ -141,7 +143,7 @@ def overview(tree: Tree, rejected: Sequence[CandidateRejected] = ()) -> RichTree
     if rejected:
         aside = root.add(f"{len(rejected)} answers rejected before evaluation", highlight=False)
         for fact in rejected:
-            aside.add(Text(f"{fact.candidate_id[:ID_SHOWN]} {fact.code}: {fact.detail}"[:LINE_CHARS]))
+            aside.add(Text(legible(f"{fact.candidate_id[:ID_SHOWN]} {fact.code}: {fact.detail}")[:LINE_CHARS]))
     return root
 
 
@@ -196,7 +198,7 @@ def facts(tree: Tree, node: Node) -> Table:
     }
     for name, value in rows.items():
         if value:
-            table.add_row(name, Text(value))
+            table.add_row(name, Text(legible(value)))
     assert node.candidate_id in tree.nodes
     return table
 
@@ -208,7 +210,7 @@ def measurements(title: str, evaluation: Evaluation) -> Table:
     table.add_column()
     table.add_row("status", f"{evaluation.status.value}, trust {evaluation.trust.value}")
     for entry in evaluation.evidence:
-        table.add_row(Text(entry.name), Text(entry.value))
+        table.add_row(Text(legible(entry.name)), Text(legible(entry.value)))
     for timing in evaluation.timings:
         cold = f", cold {timing.cold_ns / 1e3:.1f} µs" if timing.cold_ns else ""
         table.add_row(
@@ -221,8 +223,8 @@ def measurements(title: str, evaluation: Evaluation) -> Table:
     if roofline.floor_ns:
         share = f"{roofline.fraction_ppm / 1e4:.0f} % of the speed of light ({roofline.floor_ns / 1e3:.1f} µs)"
         table.add_row("roofline", share)
-    table.add_row("bound by", Text(f"{evaluation.diagnosis.bound.value}: {evaluation.diagnosis.summary}"))
-    table.add_row("because", Text(listed(evaluation.diagnosis.evidence)))
+    table.add_row("bound by", Text(legible(f"{evaluation.diagnosis.bound.value}: {evaluation.diagnosis.summary}")))
+    table.add_row("because", Text(legible(listed(evaluation.diagnosis.evidence))))
     table.add_row("sandbox", Text(evaluation.sandbox))
     return table
 

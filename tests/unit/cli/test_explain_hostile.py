@@ -1,4 +1,4 @@
-"""What a model or a compiler wrote is shown as it is, whatever it looks like to the terminal's markup."""
+"""What a model or a compiler wrote is shown as it is: neither markup nor a terminal's commands in it are obeyed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from cli.commands.explain import facts, label, measurements
+from cli import conversations
+from cli.commands.explain import facts, label, measurements, overview, show_conversation
+from cli.history import Past
+from cli.live import LiveView
 from shared.events import Diagnosis, Entry, Move, Status
 from tests.builders import a_failure, a_pass
 from tests.unit.cli.asked import Asked
@@ -35,3 +38,31 @@ def test_a_compilers_words_and_a_diagnosis_are_shown_to_the_letter():
     assert HOSTILE in shown(measurements("m", failed))
     told = replace(a_pass(), diagnosis=Diagnosis(summary=HOSTILE, evidence=evidence))
     assert shown(measurements("m", told)).count(HOSTILE) == 2
+
+
+COMMAND = "\x1b]52;c;aGk=\x07 \x9b2J \u202e"
+"""Writes to the clipboard, clears the screen, turns what follows around."""
+
+
+def test_no_command_to_a_terminal_is_obeyed():
+    asked = Asked()
+    name = asked.wrote(0, "kernel", a_pass())
+    asked.refused(1, COMMAND, "no_block")
+    node = replace(asked.tree.nodes[name], move=Move(name="rewrite", rationale=COMMAND))
+    failed = replace(a_failure(Status.COMPILE_ERROR), evidence=(Entry(name="log", value=COMMAND),))
+    past = Past(search_id="s", entries=tuple(asked.drive.entries), blobs=asked.blobs, damaged={})
+    rejected = next(each for each in conversations.rejected(past.entries))
+    gone = replace(rejected, detail=COMMAND)
+    console, live = Console(file=io.StringIO(), width=200), Console(file=io.StringIO(), width=200)
+    show_conversation(console, past, rejected.candidate_id)
+    view = LiveView(live, title="t")
+    view.show(gone)
+    for text in (
+        shown(facts(asked.tree, node)),
+        shown(measurements("m", failed)),
+        shown(overview(asked.tree, (gone,))),
+        console.file.getvalue(),
+        live.file.getvalue(),
+    ):
+        assert "]52;c;aGk=" in text
+        assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(text)
