@@ -60,7 +60,7 @@ chaos: $(STAMP) ## searches while processes and servers are killed, against an u
 load: $(STAMP) ## throughput, utilization and delays of a local cluster with a simulated chip; minutes
 	$(BIN)/python tests/bench/load.py
 
-endurance: $(STAMP) ## a thousand evaluations in a row, a third hostile: leaks and overhead; writes docs/results/; half an hour
+endurance: $(STAMP) ## a thousand evaluations in a row, a third hostile: leaks and overhead; writes docs/results/; 25 minutes at most
 	$(BIN)/python -m tests.bench.endurance --evaluations 1000 --seed $(SEED)
 
 run: $(STAMP) ## search for a faster kernel of OPERATOR on this machine's CPU
@@ -84,7 +84,7 @@ logs: $(STAMP) ## follow the local cluster's logs, or that of NAME
 bench: $(STAMP) ## every example operator against eager and torch.compile; writes docs/results/
 	$(BIN)/python tests/bench/operators.py --evaluations 40
 
-bench-synth: $(STAMP) ## what a model adds to the schedules: MODEL_URL's, or the packaged one's; writes docs/results/; half an hour
+bench-synth: $(STAMP) ## what a model adds to the schedules: MODEL_URL's, or the packaged one's; writes docs/results/; an hour
 	$(BIN)/python -m tests.bench.synth
 
 aa: $(STAMP) ## equal kernels against each other, and kernels slowed by 2 %: how often a claim is wrong; writes docs/results/; 25 minutes

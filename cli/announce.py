@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.legible import legible
 from cli.phases import PAUSED
 from cli.rundir import RunDirectory
 from shared.usage import in_words
@@ -27,7 +28,7 @@ def announce(finished: Finished, *, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps(result))
     else:
-        click.echo("\n".join(lines(finished)))
+        click.echo(legible("\n".join(lines(finished))))
     return EXIT_CODES[result["outcome"]]
 
 

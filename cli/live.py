@@ -12,6 +12,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
+from cli.legible import legible
 from cli.progress import RETRIED, Progress, fold, ratio
 from shared.events import (
     CandidateProduced,
@@ -70,6 +71,7 @@ class LiveView:
     def _say(self, line: str) -> None:
         if self._quiet:
             return
+        line = legible(line)
         self._recent = [*self._recent[-LINES_SHOWN + 1 :], line]
         if self._live and self._live.is_started:
             self._draw()

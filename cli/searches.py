@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli import spending
+from cli.legible import legible
 from cli.phases import PAUSED
 from protos.search.v1 import search_service_pb2 as pb
 from shared import proto_codec
@@ -60,7 +61,7 @@ def lines(search: pb.Search) -> list[str]:
         f"search    {search.search_id}",
         f"operator  {search.operator_name} on {search.chip}, policy {search.policy}"
         + (f", priority {search.priority}" if search.priority else ""),
-        f"state     {_state(search)}" + (f": {search.detail}" if search.detail else ""),
+        f"state     {_state(search)}" + (f": {legible(search.detail)}" if search.detail else ""),
         f"tried     {search.charged} of {search.budget_evaluations} evaluations; {search.nodes} candidates",
     ]
     if search.phase == PAUSED:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import shutil
 import time
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -15,7 +14,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
-from evaluator_svc import scratch
 from evaluator_svc.admission import Admission, admit
 from evaluator_svc.baselines import Baselines
 from evaluator_svc.block_sets import sets_for
@@ -24,6 +22,7 @@ from evaluator_svc.catalogue import kept
 from evaluator_svc.freshness import Fresh, Values
 from evaluator_svc.oracle import Oracle, new_seed
 from evaluator_svc.runner.program import hosted_library
+from evaluator_svc.scratch import CASES, Scratch, sweep
 from evaluator_svc.settings import Settings
 from evaluator_svc.target import Target
 from evaluator_svc.trusted_child import OracleLost, TrustedChild
@@ -55,7 +54,8 @@ class Workbench:
         self.operator, self.threads, self.cpus, self.target = operator, threads, cpus, target
         self._source, self._settings = source, settings
         self._stack = AsyncExitStack()
-        self._scratch = scratch.make()
+        self._kept = Scratch(CASES)
+        self._scratch = self._kept.path
         self._oracle = _Once(self._open_oracle)
         self._admitted = _Once(self._admit)
         self._pool = _Once(self._fill_pool)
@@ -117,7 +117,7 @@ class Workbench:
         for once in (self._admitted, self._pool, self._baselines, self._oracle):
             await once.cancel()
         await self._stack.aclose()
-        shutil.rmtree(self._scratch)
+        self._kept.close()
 
     def _environment(self) -> dict[str, str]:
         return {
@@ -200,7 +200,7 @@ class Workbenches:
     """The workbenches of a worker; beyond the limit, the least recently used that nobody uses is closed."""
 
     def __init__(self, settings: Settings, target: Target) -> None:
-        scratch.sweep()
+        sweep()
         self._settings, self._target = settings, target
         self._open: OrderedDict[tuple[str, int], Workbench] = OrderedDict()
         self._users: Counter[Workbench] = Counter()

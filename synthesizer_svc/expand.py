@@ -11,7 +11,7 @@ from shared.errors import ChipError, Poison
 from shared.events import CandidateProduced, CandidateRejected, Entry, ExpansionFailed, ExpansionRequested, Usage
 from shared.knowledge import Knowledge
 from shared.machine import Processor
-from shared.store import Blobs
+from shared.store import Blobs, Documents
 from shared.trial_build import TrialBuild
 from shared.usage import total
 from shared.writers import INSTEAD_OF, SCHEDULE
@@ -23,6 +23,7 @@ from synthesizer_svc.asking.writer import EXHAUSTED, ModelWriter
 from synthesizer_svc.counting import Tokenizer
 from synthesizer_svc.gather import Gatherer, Seen, load_operator
 from synthesizer_svc.model import Model
+from synthesizer_svc.prompts import has_contract
 from synthesizer_svc.schedule.graph import Unsupported
 from synthesizer_svc.schedule.lowering import Lowering
 from synthesizer_svc.schedule.synthesize import Prepared, ScheduleWriter
@@ -47,14 +48,15 @@ class Expander:
         settings: Settings,
         trials: TrialBuild | None = None,
         tokenizer: Tokenizer | None = None,
+        documents: Documents | None = None,
     ) -> None:
         """``lowerings`` maps a language to what plans operators for it; ``trials`` builds what a model wrote;
-        ``tokenizer`` counts what it is asked.
+        ``tokenizer`` counts what it is asked; ``documents`` keep what must be the same when it is asked again.
         """
         limits = settings.limits
         self._blobs, self._clock, self._processor = blobs, clock, processor
         self._asking, self._share_percent = settings.asking, settings.model.share_percent
-        self._gatherer = Gatherer(blobs, knowledge, limits.documents_max)
+        self._gatherer = Gatherer(blobs, knowledge, limits.documents_max, remembering=documents if model else None)
         self._schedules = {
             language: ScheduleWriter(
                 blobs, lowering, renders_max=limits.renders_max, operators_max=limits.operators_max
@@ -99,7 +101,7 @@ class Expander:
                 prepared = await writer.prepare(operator, language, machine, expansion.threads)
             except Unsupported as error:
                 code, refusal = "unsupported_operator", f"{error.node}: {error.why}"
-        if prepared is None and self._model is None:
+        if prepared is None and (self._model is None or not has_contract(language)):
             return (self._failed(expansion, code, refusal),)
         operator_class = prepared.lowered.operator_class if prepared else ""
         began = self._clock.monotonic_ns()

@@ -26,8 +26,10 @@ from shared.events import (
 )
 from shared.knowledge import Knowledge, KnowledgeQuery, Passage
 from shared.operators import OperatorSpec, parse
-from shared.store import Blobs
+from shared.store import Blobs, Documents
+from synthesizer_svc import told
 from synthesizer_svc.prompts import Asking, PromptInput, Quoted
+from synthesizer_svc.told import Told
 
 ERROR_CHARS_MAX = 300
 
@@ -164,10 +166,14 @@ async def load_operator(blobs: Blobs, ref: OperatorRef) -> OperatorSpec:
 class Gatherer:
     """Reads what an expansion refers to."""
 
-    def __init__(self, blobs: Blobs, knowledge: Knowledge, documents_max: int) -> None:
+    def __init__(
+        self, blobs: Blobs, knowledge: Knowledge, documents_max: int, *, remembering: Documents | None = None
+    ) -> None:
+        """``remembering`` keeps what knowledge told each expansion first, so that a model is asked the same again."""
         self._blobs = blobs
         self._knowledge = knowledge
         self._documents_max = documents_max
+        self._remembering = remembering
 
     async def gather(
         self,
@@ -191,7 +197,7 @@ class Gatherer:
             else ()
         )
         siblings = await self._kernels(expansion.siblings, expansion.sibling_ids) if shows_siblings else ()
-        query = _query(expansion, operator, parents, language, operator_class)
+        known = await self._told(expansion, _query(expansion, operator, parents, language, operator_class))
         return Seen(
             expansion=expansion,
             operator=operator,
@@ -200,8 +206,15 @@ class Gatherer:
             parents=parents,
             siblings=siblings,
             negative=await self._kernels(expansion.negative, expansion.negative_ids),
-            passages=await self._knowledge.retrieve(query, self._documents_max) if self._documents_max else (),
-            skills=await self._knowledge.skills(query),
+            passages=known.passages,
+            skills=known.skills,
+        )
+
+    async def _told(self, expansion: ExpansionRequested, query: KnowledgeQuery) -> Told:
+        if self._remembering is None:
+            return await told.ask(self._knowledge, query, self._documents_max)
+        return await told.ask_once(
+            self._remembering, expansion.expansion_id, self._knowledge, query, self._documents_max
         )
 
     async def _kernels(

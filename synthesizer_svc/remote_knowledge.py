@@ -86,7 +86,7 @@ def client_settings(url: str, environment: Mapping[str, str], variable: str = "K
     Raises:
         UserError: ``url`` or a variable does not parse.
     """
-    where = f"{variable}={url}"
+    where = variable if "@" in url else f"{variable}={url}"  # a user's password is not shown
     parts = urlsplit(url)
     if parts.scheme != "grpc" or not parts.netloc or parts.path.strip("/"):
         raise UserError("is not the URL of a service", where=where, hint="write grpc://host:port")

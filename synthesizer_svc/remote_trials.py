@@ -78,6 +78,7 @@ def clients(text: str, environment: Mapping[str, str]) -> dict[str, ClientSettin
         chip, separator, url = part.partition("=")
         if not separator or not chip.strip() or chip.strip() in found:
             hint = "write chip=grpc://host:port, separated by commas, each chip once"
-            raise UserError("is no list of evaluators", where=f"{VARIABLE}={part}", hint=hint)
+            where = VARIABLE if "@" in part else f"{VARIABLE}={part}"
+            raise UserError("is no list of evaluators", where=where, hint=hint)
         found[chip.strip()] = client_settings(url.strip(), environment, VARIABLE)
     return found

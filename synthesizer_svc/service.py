@@ -120,6 +120,7 @@ def build(
         settings=settings,
         trials=trials,
         tokenizer=tokenizer,
+        documents=ports.store.documents,
     )
 
     async def close() -> None:

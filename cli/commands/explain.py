@@ -10,12 +10,14 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree as RichTree
 
 from cli import conversations, history, spending
+from cli.legible import legible
 from cli.progress import ratio
 from search_svc import story
 from search_svc.tree import Node, Tree
@@ -53,9 +55,10 @@ def command(run: Path, node: str | None, prompt: bool, source: bool) -> None:
     if prompt:
         show_conversation(console, past, find(tree, node).candidate_id if node == "best" else node)
         return
+    _require_evaluated(past, tree, node)
     chosen = find(tree, node)
     for line in story.of_node(tree, chosen.candidate_id):
-        console.print(line, highlight=False)
+        console.print(line, highlight=False, markup=False)
     console.print(facts(tree, chosen))
     if chosen.evaluation:
         console.print(measurements("search measurement", chosen.evaluation))
@@ -82,6 +85,17 @@ def find(tree: Tree, prefix: str) -> Node:
     return matches[0]
 
 
+def _require_evaluated(past: history.Past, tree: Tree, prefix: str) -> None:
+    """Raises ``UserError`` for an answer that was rejected before it was evaluated: it has no measurements to show."""
+    if any(name.startswith(prefix) for name in tree.nodes):
+        return
+    for fact in conversations.facts(past.entries):
+        if isinstance(fact, CandidateRejected) and fact.candidate_id.startswith(prefix):
+            asked = "--prompt shows what was asked and answered" if fact.context.conversation_hash else ""
+            what = f"was rejected before it was evaluated: {fact.code}: {legible(fact.detail)}"
+            raise UserError(what, where=f"candidate {fact.candidate_id}", hint=asked)
+
+
 def show_conversation(console: Console, past: history.Past, node: str) -> None:
     """Print the exchange that led to ``node``.
 
@@ -93,8 +107,9 @@ def show_conversation(console: Console, past: history.Past, node: str) -> None:
     if held is None:
         raise UserError("no model was asked for it", where=f"candidate {fact.candidate_id}")
     for line in held.lines:
-        console.print(heading(line), style="bold", highlight=False, markup=False)
-        console.print(line.get("text") or line.get("detail") or "", highlight=False, markup=False, soft_wrap=True)
+        said = legible(line.get("text") or line.get("detail") or "")
+        console.print(legible(heading(line)), style="bold", highlight=False, markup=False)
+        console.print(said, highlight=False, markup=False, soft_wrap=True)
     code = f"rejected: {fact.code}" if isinstance(fact, CandidateRejected) else f"kernel {fact.kernel.kernel_id}"
     console.print(f"== {code}; {in_words(fact.usage)}", style="bold", highlight=False, markup=False)
 
@@ -128,7 +143,7 @@ def overview(tree: Tree, rejected: Sequence[CandidateRejected] = ()) -> RichTree
     if rejected:
         aside = root.add(f"{len(rejected)} answers rejected before evaluation", highlight=False)
         for fact in rejected:
-            aside.add(Text(f"{fact.candidate_id[:ID_SHOWN]} {fact.code}: {fact.detail}"[:LINE_CHARS]))
+            aside.add(Text(legible(f"{fact.candidate_id[:ID_SHOWN]} {fact.code}: {fact.detail}")[:LINE_CHARS]))
     return root
 
 
@@ -145,7 +160,7 @@ def label(tree: Tree, node: Node) -> str:
     won = " [bold green]winner[/bold green]" if node.candidate_id == tree.winner_id else ""
     colour = "green" if node.passed else "red" if node.failed else "yellow"
     status = f"[{colour}]{node.label}{speed}[/{colour}]"
-    return f"{node.candidate_id[:ID_SHOWN]} {node.move.name} {status}{pruned}{won}{_bill(node.usage)}"
+    return f"{node.candidate_id[:ID_SHOWN]} {escape(node.move.name)} {status}{pruned}{won}{_bill(node.usage)}"
 
 
 def _bill(usage: Usage) -> str:
@@ -183,7 +198,7 @@ def facts(tree: Tree, node: Node) -> Table:
     }
     for name, value in rows.items():
         if value:
-            table.add_row(name, value)
+            table.add_row(name, Text(legible(value)))
     assert node.candidate_id in tree.nodes
     return table
 
@@ -195,7 +210,7 @@ def measurements(title: str, evaluation: Evaluation) -> Table:
     table.add_column()
     table.add_row("status", f"{evaluation.status.value}, trust {evaluation.trust.value}")
     for entry in evaluation.evidence:
-        table.add_row(entry.name, entry.value)
+        table.add_row(Text(legible(entry.name)), Text(legible(entry.value)))
     for timing in evaluation.timings:
         cold = f", cold {timing.cold_ns / 1e3:.1f} µs" if timing.cold_ns else ""
         table.add_row(
@@ -208,9 +223,9 @@ def measurements(title: str, evaluation: Evaluation) -> Table:
     if roofline.floor_ns:
         share = f"{roofline.fraction_ppm / 1e4:.0f} % of the speed of light ({roofline.floor_ns / 1e3:.1f} µs)"
         table.add_row("roofline", share)
-    table.add_row("bound by", f"{evaluation.diagnosis.bound.value}: {evaluation.diagnosis.summary}")
-    table.add_row("because", listed(evaluation.diagnosis.evidence))
-    table.add_row("sandbox", evaluation.sandbox)
+    table.add_row("bound by", Text(legible(f"{evaluation.diagnosis.bound.value}: {evaluation.diagnosis.summary}")))
+    table.add_row("because", Text(legible(listed(evaluation.diagnosis.evidence))))
+    table.add_row("sandbox", Text(evaluation.sandbox))
     return table
 
 

@@ -87,8 +87,8 @@ def check(name: str | None, file: Path | None, as_json: bool) -> None:
     if not chosen:
         known = ", ".join(endpoint.name for endpoint in endpoints)
         raise UserError(f"no endpoint of the name {name}", where="models check", hint=f"known: {known}")
-    if file is not None and file.exists():
-        raise UserError("exists already", where=str(file), hint="its comments would be lost; name another file")
+    if file is not None:
+        _require_fresh(file)
     found = {endpoint.name: endpoint for endpoint in endpoints}
     well = True
     for endpoint in chosen:
@@ -97,9 +97,20 @@ def check(name: str | None, file: Path | None, as_json: bool) -> None:
         well = well and report.well
         _show(report, as_json)
     if file is not None:
-        file.write_text(written(tuple(found.values())), encoding="utf-8")
+        try:
+            file.write_text(written(tuple(found.values())), encoding="utf-8")
+        except OSError as error:
+            raise UserError(f"cannot be written: {error.strerror}", where=str(file)) from error
         click.echo(f"wrote {file}", err=as_json)
     sys.exit(0 if well else 1)
+
+
+def _require_fresh(file: Path) -> None:
+    """Before questions are paid for."""
+    if file.exists():
+        raise UserError("exists already", where=str(file), hint="its comments would be lost; name another file")
+    if not os.access(file.parent, os.W_OK | os.X_OK):
+        raise UserError("cannot be written: its folder is missing or read-only", where=str(file))
 
 
 async def _probe(endpoint: EndpointSettings, *, quiet: bool) -> Report:

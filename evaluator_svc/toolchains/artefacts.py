@@ -8,7 +8,9 @@ import os
 import stat
 import struct
 import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from evaluator_svc.toolchains import Built
 
@@ -65,23 +67,31 @@ def keep(directory: Path, data: bytes, *, assembly: bytes, log: str, build_ns: i
 
     ``assembly`` is its assembler text, empty for none.
     """
+    record = {"digest": hashlib.sha256(data).hexdigest(), "log": log, "sandbox": sandbox}
+    settle(directory, {NAME: data, **({ASSEMBLY: assembly} if assembly else {})}, record, find)
+    return _built(directory, record, build_ns=build_ns)
+
+
+def settle(
+    directory: Path, files: Mapping[str, bytes], record: Mapping[str, Any], find: Callable[[Path], Built | None]
+) -> None:
+    """Have ``files`` and their ``record`` in ``directory``, all at once. Those of another process that was faster stay,
+    but where ``find`` says that what is there is damaged.
+    """
     directory.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".building-") as scratch:
         entry = Path(scratch) / "entry"
-        entry.mkdir()
-        (entry / NAME).write_bytes(data)
-        (entry / NAME).chmod(0o444)
-        if assembly:
-            (entry / ASSEMBLY).write_bytes(assembly)
-        record = {"digest": hashlib.sha256(data).hexdigest(), "log": log, "sandbox": sandbox}
+        for name, data in files.items():
+            (entry / name).parent.mkdir(parents=True, exist_ok=True)
+            (entry / name).write_bytes(data)
+            (entry / name).chmod(0o444)
         (entry / RECORD).write_text(json.dumps(record))
         try:
             entry.rename(directory)
-        except OSError:  # there is one already: an equal build was faster, or what is there is damaged
+        except OSError:  # there is one already
             if find(directory) is None:
                 directory.rename(Path(scratch) / "damaged")
                 entry.rename(directory)
-    return _built(directory, record, build_ns=build_ns)
 
 
 def find(directory: Path) -> Built | None:

@@ -7,7 +7,6 @@ import hashlib
 import platform
 import re
 import subprocess
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from evaluator_svc.layers import Layer, caught
 from evaluator_svc.runner.program import ABI, cache_directory, compiler
+from evaluator_svc.scratch import BUILD, Scratch
 from evaluator_svc.toolchains import BuildFailed, Built, artefacts
 from evaluator_svc.toolchains.build_box import BuildBox, BuildLimits, Finished, beyond_limits
 from evaluator_svc.toolchains.flags import refused
@@ -69,16 +69,16 @@ class CpuToolchain:
         if found is not None:
             return found
         begin = time.monotonic_ns()
-        with tempfile.TemporaryDirectory(prefix="ke-build-") as work:
-            done = await self._compile(Path(work), source, [*flags, "-o", f"{{work}}/{artefacts.NAME}"])
+        with Scratch(BUILD) as work:
+            done = await self._compile(work.path, source, [*flags, "-o", f"{{work}}/{artefacts.NAME}"])
             took = time.monotonic_ns() - begin
             if done.status != 0:
                 return beyond_limits(done, self.limits, took) or _failed(done, took, self.limits)
             try:
-                data = artefacts.library(Path(work) / artefacts.NAME)
+                data = artefacts.library(work.path / artefacts.NAME)
             except artefacts.RefusedArtefact as error:
                 return _rejected(str(error), Layer.BUILD, log=done.log, build_ns=took, sandbox=done.sandbox)
-            assembly = _assembly(Path(work))
+            assembly = _assembly(work.path)
         return artefacts.keep(kept, data, assembly=assembly, log=done.log, build_ns=took, sandbox=done.sandbox)
 
     async def _compile(self, work: Path, source: str, arguments: Sequence[str]) -> Finished:

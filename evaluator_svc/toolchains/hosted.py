@@ -11,7 +11,6 @@ import hashlib
 import json
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from pathlib import Path
 
 from evaluator_svc.layers import Layer, caught
 from evaluator_svc.runner.program import cache_directory
+from evaluator_svc.scratch import BUILD, Scratch
 from evaluator_svc.toolchains import BuildFailed, Built, module_artefacts, module_form
 from evaluator_svc.toolchains.build_box import BuildLimits, Finished, beyond_limits
 from evaluator_svc.toolchains.extension_box import PROGRAM_FILES, ExtensionBox
@@ -78,8 +78,8 @@ class HostedToolchain:
     async def _extensions(
         self, kept: Path, source: str, language: str, static: tuple[Entry, ...], begin: int
     ) -> Built | BuildFailed:
-        with tempfile.TemporaryDirectory(prefix="ke-build-") as work:
-            box = ExtensionBox(work=Path(work), limits=self.limits, architecture=self.architecture)
+        with Scratch(BUILD) as work:
+            box = ExtensionBox(work=work.path, limits=self.limits, architecture=self.architecture)
             running = asyncio.ensure_future(asyncio.to_thread(box.run, source))
             try:
                 made = await asyncio.shield(running)

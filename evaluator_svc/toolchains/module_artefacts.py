@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from evaluator_svc.toolchains import Built
+from evaluator_svc.toolchains.artefacts import RECORD, settle
 from shared.events import Entry
 
-NAME, EXTENSIONS, RECORD = "kernel.py", "extensions", "built.json"
+NAME, EXTENSIONS = "kernel.py", "extensions"
 
 
 def keep(
@@ -27,28 +27,15 @@ def keep(
     sandbox: str = "",
 ) -> Built:
     """Put an artefact into the cache directory of its key. The first of several equal builds wins."""
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".building-") as scratch:
-        entry = Path(scratch) / "entry"
-        (entry / EXTENSIONS).mkdir(parents=True)
-        files = {NAME: source.encode("utf-8", "replace"), **{f"{EXTENSIONS}/{k}": v for k, v in libraries.items()}}
-        for name, data in files.items():
-            (entry / name).write_bytes(data)
-            (entry / name).chmod(0o444)
-        record = {
-            "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
-            "language": language,
-            "static": [[one.name, one.value] for one in static],
-            "log": log,
-            "sandbox": sandbox,
-        }
-        (entry / RECORD).write_text(json.dumps(record))
-        try:
-            entry.rename(directory)
-        except OSError:  # there is one already: an equal build was faster, or what is there is damaged
-            if find(directory) is None:
-                directory.rename(Path(scratch) / "damaged")
-                entry.rename(directory)
+    files = {NAME: source.encode("utf-8", "replace"), **{f"{EXTENSIONS}/{k}": v for k, v in libraries.items()}}
+    record = {
+        "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
+        "language": language,
+        "static": [[one.name, one.value] for one in static],
+        "log": log,
+        "sandbox": sandbox,
+    }
+    settle(directory, files, record, find)
     return _built(directory, record, build_ns=build_ns)
 
 
@@ -57,7 +44,7 @@ def find(directory: Path) -> Built | None:
     try:
         record = json.loads((directory / RECORD).read_text())
         found = {name: hashlib.sha256((directory / name).read_bytes()).hexdigest() for name in record["files"]}
-        present = {f"{EXTENSIONS}/{path.name}" for path in (directory / EXTENSIONS).iterdir()} | {NAME}
+        present = {f"{EXTENSIONS}/{path.name}" for path in (directory / EXTENSIONS).glob("*")} | {NAME}
     except (OSError, ValueError, KeyError):
         return None
     return _built(directory, record, build_ns=0) if found == record["files"] and present == set(found) else None

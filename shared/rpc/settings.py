@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 MIB = 1 << 20
 TRIES_MAX = 5
@@ -51,7 +51,7 @@ class ClientSettings:
 
     server: str = ""
     """``host:port``."""
-    token: str = ""
+    token: str = field(default="", repr=False)
     tls: bool = False
     """TLS with the system's authorities; implied by ``ca``."""
     ca: str = ""

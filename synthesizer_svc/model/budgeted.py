@@ -13,9 +13,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from shared.clock import SECOND_NS, Clock
 from shared.events import ModelBudget, Usage
+from shared.patience import patiently
 from shared.usage import MICRO, UNKNOWN, cost_text
 from synthesizer_svc.model import Completion, CompletionRequest, Model, ModelError, ModelErrorCode
 from synthesizer_svc.model.estimate import most
@@ -120,7 +122,7 @@ class Budgets:
             for limited in self._limited(request):
                 await self._reserve(limited, entry, deadline_s)
                 reserved.append(limited)
-        except ModelError:
+        except BaseException:  # also when the caller gives up waiting: nothing was sent
             await self._settle(reserved, entry, Amount())
             raise
         try:
@@ -187,7 +189,8 @@ class Budgets:
         settled = replace(reserved, kind=SETTLED, amount=amount, at_ns=self._clock.now_ns(), until_ns=0)
         for each in accounts:
             async with each.account.changed:
-                await each.ledger.add(each.account, settled)
+                # A store that is away for a while is waited for: otherwise an answer would be lost that was paid for.
+                await patiently(partial(each.ledger.add, each.account, settled), "settle what a model cost")
                 each.account.changed.notify_all()
 
 

@@ -21,6 +21,7 @@ from shared.clock import SECOND_NS, Clock
 from shared.errors import Unavailable
 from shared.events import Usage
 from shared.json_codec import to_plain
+from shared.patience import patiently
 from shared.store import Blobs, Documents
 from synthesizer_svc.model import Completion, CompletionRequest, Model, ModelError, ModelErrorCode
 
@@ -77,19 +78,9 @@ class RecordedModel:
         if attempt:
             log.warning("model question %s: asked before, and no answer came back: asked again", name)
         completion = await self._inner.complete(request)
-        answer = {
-            "text": await self._blobs.put(completion.text.encode("utf-8", "surrogatepass")),
-            "truncated": completion.truncated,
-            "refused": completion.refused,
-            "endpoint": completion.endpoint,
-            "model": completion.model,
-            "usage": to_plain(completion.usage),
-            "search_id": request.search_id,
-            "request": request.hash,
-            "at_ns": self._clock.now_ns(),
-        }
-        standing = await self._documents.create(ANSWERS, name, answer)
-        if standing is None or standing == answer:
+        # It was paid for: a store that is away for a while is waited for, as long as the caller waits.
+        standing = await patiently(lambda: self._keep(name, request, completion), "keep an answer of a model")
+        if standing is None:
             return completion
         # Somebody had taken us for dead: their answer stands, and what ours cost was spent all the same.
         recalled = await self._completion(standing)
@@ -101,6 +92,21 @@ class RecordedModel:
             endpoint=recalled.endpoint,
             model=recalled.model,
         )
+
+    async def _keep(self, name: str, request: CompletionRequest, completion: Completion) -> dict[str, object] | None:
+        """Put an answer on record; the one that was there before, if another was."""
+        answer = {
+            "text": await self._blobs.put(completion.text.encode("utf-8", "surrogatepass")),
+            "truncated": completion.truncated,
+            "refused": completion.refused,
+            "endpoint": completion.endpoint,
+            "model": completion.model,
+            "usage": to_plain(completion.usage),
+            "search_id": request.search_id,
+            "request": request.hash,
+        }
+        standing = await self._documents.create(ANSWERS, name, answer)
+        return None if standing == answer else standing
 
     async def _intend(self, name: str, request: CompletionRequest) -> int:
         """Write that the question is sent; how many times it was sent before, without an answer."""

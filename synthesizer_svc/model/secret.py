@@ -22,8 +22,15 @@ class Secret:
         return self._value
 
     def hide(self, text: str) -> str:
-        """``text`` without this secret, for whatever an endpoint says."""
-        return text.replace(self._value, HIDDEN) if len(self._value) >= SHORT else text
+        """``text`` without this secret, for whatever an endpoint says; nor with its beginning, where it was cut."""
+        if len(self._value) < SHORT:
+            return text
+        text = text.replace(self._value, HIDDEN)
+        said, cut = (text[: -len(HIDDEN)], HIDDEN) if text.endswith(HIDDEN) else (text, "")
+        for shown in range(len(self._value) - 1, SHORT - 1, -1):
+            if said.endswith(self._value[:shown]):
+                return said[:-shown] + HIDDEN
+        return said + cut
 
     def __repr__(self) -> str:
         return f"Secret({HIDDEN})"

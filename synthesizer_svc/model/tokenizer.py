@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from shared.clock import SECOND_NS, Clock, SystemClock
 from synthesizer_svc.model.configuration import EndpointSettings
 from synthesizer_svc.model.exchange import Call, Head, Transport, TransportFault
 from synthesizer_svc.model.opening import open_transport
@@ -23,6 +24,8 @@ SERVERS = (LLAMA_CPP, VLLM)
 DEADLINE_S = 30.0
 """For one text; the server may be busy with an answer."""
 AT_ONCE = 4
+LEFT_ALONE_S = 60
+"""A server that still loads its model counts a minute later."""
 ANSWER_BYTES = 4_096
 """Beside the numbers of the tokens: up to eight bytes each, and no more tokens than bytes."""
 
@@ -30,22 +33,22 @@ log = logging.getLogger(__name__)
 
 
 class EndpointTokenizer:
-    """Implements ``counting.Tokenizer`` over a transport to the server's root. After a failure it counts nothing more:
-    bounds are as safe, and a prompt must not wait for a tokenizer that is away.
+    """Implements ``counting.Tokenizer`` over a transport to the server's root. After a failure it counts nothing for
+    ``LEFT_ALONE_S``: bounds are as safe, and a prompt must not wait for a tokenizer that is away.
     """
 
-    def __init__(self, settings: EndpointSettings, transport: Transport) -> None:
-        self._settings, self._transport = settings, transport
+    def __init__(self, settings: EndpointSettings, transport: Transport, clock: Clock | None = None) -> None:
+        self._settings, self._transport, self._clock = settings, transport, clock or SystemClock()
         self._at_once = asyncio.Semaphore(AT_ONCE)
-        self._failed = False
+        self._again_ns = 0
 
     async def count(self, texts: Sequence[str]) -> Mapping[str, int] | None:
-        if self._failed:
+        if self._clock.monotonic_ns() < self._again_ns:
             return None
         try:
             counts = await asyncio.gather(*(self._count(text) for text in texts))
         except (TransportFault, ValueError) as error:
-            self._failed = True
+            self._again_ns = self._clock.monotonic_ns() + LEFT_ALONE_S * SECOND_NS
             log.warning("endpoint %s counts no tokens, so they are bounded: %s", self._settings.name, error)
             return None
         return dict(zip(texts, counts, strict=True))

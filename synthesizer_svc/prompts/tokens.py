@@ -42,7 +42,7 @@ class Counted:
     """Counts that an endpoint's tokenizer gave, by text; others are bounded and listed in ``missed``.
 
     Composing is pure and an endpoint is not, so a prompt is composed, what was missed is counted, and it is composed
-    again (``exactly`` in ``synthesizer_svc/prompts/counting.py``).
+    again (``CountingComposer`` in ``synthesizer_svc/counting.py``).
     """
 
     def __init__(self, known: Mapping[str, int]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 
 SHARED_MEMORY = Path("/dev/shm")
+MEMORY = "controller's memory, KiB"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +41,7 @@ class Census:
                 "descriptors": len(descriptors),
                 "memory files held": sum(target.startswith("/memfd:") for target in descriptors),
                 "threads": threading.active_count(),
-                "controller's memory, MiB": self._me.memory_info().rss >> 20,
+                MEMORY: self._me.memory_info().rss >> 10,
                 "temporary files": sum(1 for _ in self._temporary.rglob("*")),
                 "files in shared memory": sum(1 for _ in SHARED_MEMORY.glob(f"*-{self._me.pid}-*/**/*")),
                 "System V segments and semaphores": sum(

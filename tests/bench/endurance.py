@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-import platform
+import math
+import os
 import random
 import statistics
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -30,12 +30,12 @@ from evaluator_svc.settings import Limits
 from evaluator_svc.toolchains.by_language import ToolchainByLanguage
 from evaluator_svc.toolchains.cpu import CpuToolchain
 from evaluator_svc.toolchains.hosted import HostedToolchain
-from shared.events import Evaluation, Status
-from shared.machine import processor
+from shared.events import Evaluation
 from shared.ports import Ports, open_ports
 from shared.settings import PortSettings
 from shared.submissions.kernel import ENTRIES
-from tests.bench.census import Census, Sample, slope
+from tests.bench.census import Census
+from tests.bench.endurance_report import Done, Endurance, page
 from tests.integration.evaluator.pipeline import SETTINGS, kernel_source, request_for
 from tests.integration.hosted.softmax_module import forward
 
@@ -65,59 +65,10 @@ MODULES = {
 HOSTILE_SHARE, UNSEEN_SHARE = 1 / 3, 0.3
 CALL_S = 0.5
 """A kernel without end costs this much."""
-OVERHEAD_MS = 60.0
-"""Aimed at, for the median."""
 SAMPLE_EVERY = 20
 TO_MS = 1e-6
-LEFT = f"""Counted after a warm-up of every kernel once, and after the last evaluation. The slope is a least-squares fit
-over the samples of the second half, per 1 000 evaluations; samples are taken every {SAMPLE_EVERY}."""
-COSTS = """Overhead is the wall time less the build, less waiting for a turn, less the time inside calls of the kernel
-and of the baselines by the controller's clock (the ledger's calls). It holds starting and ending boxes, fresh values
-and their answers, filling and poisoning buffers, judging, statistics, diagnosis and the store. A call that never came
-back is not in the ledger: its limit counts as overhead."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Done:
-    """One evaluation, times in ms. ``inside``: in calls of the kernel and of baselines, by the controller's clock."""
-
-    kernel: str
-    hostile: bool
-    status: Status
-    wall: float
-    build: float
-    wait: float
-    profile: float
-    correctness: float
-    timing: float
-    framework: float
-    checking: float
-    """Inside calls of the correctness stage."""
-    measuring: float
-    """Inside calls of the timing stage."""
-
-    @property
-    def overhead(self) -> float:
-        """All that is neither building, nor waiting for a turn, nor time spent inside the kernel and its baselines."""
-        return self.wall - self.build - self.wait - self.checking - self.measuring
-
-
-@dataclass(kw_only=True)
-class Endurance:
-    """What a run found."""
-
-    done: list[Done] = field(default_factory=list)
-    samples: list[Sample] = field(default_factory=list)
-    """The first is taken after the warm-up, the last after the last evaluation."""
-    seconds: float = 0.0
-
-    def overheads(self, where: Callable[[Done], bool] = lambda _: True) -> list[float]:
-        return sorted(one.overhead for one in self.done if where(one))
-
-    def grown(self) -> dict[str, int]:
-        """By what the last sample exceeds the first, where it does."""
-        first, last = self.samples[0].counts, self.samples[-1].counts
-        return {name: last[name] - first[name] for name in first if last[name] > first[name]}
+STORE_CACHE_BYTES = 3 << 20
+"""More than SQLite keeps of a database in memory (2 MB): read and written before the first sample."""
 
 
 def plan(evaluations: int, seed: int) -> list[tuple[str, bool, str]]:
@@ -131,28 +82,44 @@ def plan(evaluations: int, seed: int) -> list[tuple[str, bool, str]]:
     return made
 
 
-async def endure(evaluations: int, seed: int, tell: Callable[[str], None] = lambda _: None) -> Endurance:
-    """Run ``plan`` on a fresh worker with a store of its own."""
+async def endure(
+    evaluations: int,
+    seed: int,
+    tell: Callable[[str], None] = lambda _: None,
+    *,
+    seconds: float = math.inf,
+    found: Endurance | None = None,
+) -> Endurance:
+    """Run ``plan`` on a fresh worker with a store of its own, for ``seconds`` at the longest. ``found`` grows."""
     settings = replace(SETTINGS, limits=Limits(call_s=CALL_S, kernel_memory_bytes=1 << 30))
-    found, planned = Endurance(), plan(evaluations, seed)
+    found, planned = found or Endurance(), plan(evaluations, seed)
+    found.planned = evaluations
     with _place() as (place, temporary):
         async with open_ports(PortSettings(store_url=f"sqlite:{place}/store.db")) as ports:
             builds = place / "builds"
             cpp, python = CpuToolchain(directory=builds), HostedToolchain(directory=place / "modules")
             evaluator = Evaluator(ports, settings, ToolchainByLanguage(toolchains={"cpp": cpp, "python": python}))
+            until = time.monotonic() + seconds
             try:
                 for kernel in dict.fromkeys(
                     name for name, _, _ in planned
                 ):  # the operator is admitted, texts are known
                     await _one(ports, evaluator, kernel, "", hostile=False)
+                for _ in range(STORE_CACHE_BYTES >> 16):
+                    await ports.store.blobs.put(os.urandom(1 << 16))
                 census, begin = Census(temporary), time.monotonic()
+                tell(f"{len({name for name, _, _ in planned})} kernels known")
                 found.samples.append(census.sample(0))
                 for number, (kernel, hostile, new) in enumerate(planned, 1):
                     found.done.append(await _one(ports, evaluator, kernel, new, hostile=hostile))
-                    if number % SAMPLE_EVERY == 0 or number == evaluations:
+                    found.seconds = time.monotonic() - begin
+                    late = time.monotonic() > until
+                    if number % SAMPLE_EVERY == 0 or number == evaluations or late:
                         found.samples.append(census.sample(number))
-                        tell(f"{number}/{evaluations} {time.monotonic() - begin:.0f} s")
-                found.seconds = time.monotonic() - begin
+                        median = statistics.median(found.overheads())
+                        tell(f"{number}/{evaluations} {found.seconds:.0f} s, median overhead {median:.0f} ms")
+                    if late:
+                        break
             finally:
                 await evaluator.close()
     return found
@@ -199,85 +166,24 @@ async def _one(ports: Ports, evaluator: Evaluator, kernel: str, new: str, *, hos
     )
 
 
-def page(found: Endurance, command: str) -> str:
-    """The whole Markdown page."""
-    cpu = processor()
-    hostile = sum(one.hostile for one in found.done)
-    lines = [
-        "# Endurance: evaluations in a row on one worker",
-        "",
-        (
-            f"`{command}` on {cpu.model or platform.machine()}, {platform.system()} {platform.release()}: "
-            f"{len(found.done)} evaluations in {found.seconds:.0f} s, {hostile} of them hostile; "
-            f"{UNSEEN_SHARE:.0%} of the texts were built, the others came from the cache of artefacts."
-        ),
-        "",
-        "## Left behind",
-        "",
-        LEFT,
-        "",
-        "| | before | after | most | per 1 000 |",
-        "|---|---:|---:|---:|---:|",
-    ]
-    half = found.samples[len(found.samples) // 2 :]
-    for name in found.samples[0].counts:
-        values = [sample.counts[name] for sample in found.samples]
-        lines.append(f"| {name} | {values[0]} | {values[-1]} | {max(values)} | {1000 * slope(half, name):+.2f} |")
-    lines += [
-        "",
-        "## What an evaluation costs beside building and measuring",
-        "",
-        COSTS,
-        "",
-        "| ms | median | p95 |",
-        "|---|---:|---:|",
-    ]
-    kinds: dict[str, Callable[[Done], bool]] = {
-        "all": lambda _: True,
-        "passed": lambda one: one.status is Status.PASSED,
-        "failed, honest": lambda one: one.status is not Status.PASSED and not one.hostile,
-        "hostile": lambda one: one.hostile,
-    }
-    for name, where in kinds.items():
-        values = found.overheads(where)
-        if values:
-            lines.append(f"| {name} ({len(values)}) | {statistics.median(values):.1f} | {at(values, 0.95):.1f} |")
-    passed = [one for one in found.done if one.status is Status.PASSED]
-    lines += ["", "Of those that passed, the median of each part:", "", "| part | ms |", "|---|---:|"]
-    parts: dict[str, Callable[[Done], float]] = {
-        "correctness, less its calls": lambda one: one.correctness - one.checking,
-        "timing, less its calls": lambda one: one.timing - one.measuring,
-        "diagnosis": lambda one: one.profile,
-        "the rest": lambda one: one.framework,
-    }
-    for name, part in parts.items():
-        lines.append(
-            f"| {name} | {statistics.median(part(one) for one in passed):.1f} |" if passed else f"| {name} | |"
-        )
-    statuses = Counter((one.kernel, one.status.value) for one in found.done)
-    lines += ["", "## Verdicts", "", "| kernel | verdict | times |", "|---|---|---:|"]
-    lines += [f"| {kernel} | {status} | {times} |" for (kernel, status), times in sorted(statuses.items())]
-    return "\n".join(lines) + "\n"
-
-
-def at(ordered: list[float], share: float) -> float:
-    """The order statistic below which ``share`` of the values lie."""
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
-
-
 @click.command()
 @click.option("--evaluations", type=int, default=1000, show_default=True)
 @click.option("--seed", type=int, default=1, show_default=True)
+@click.option(
+    "--seconds", type=float, default=1500.0, show_default=True, help="Fewer evaluations when it is too short."
+)
 @click.option("--write/--no-write", default=True, help="Write docs/results/endurance.md.")
-def main(*, evaluations: int, seed: int, write: bool) -> None:
-    """Evaluate many kernels in a row and say what was left behind."""
-    found = asyncio.run(endure(evaluations, seed, click.echo))
-    text = page(found, f"python -m tests.bench.endurance --evaluations {evaluations} --seed {seed}")
+def main(*, evaluations: int, seed: int, seconds: float, write: bool) -> None:
+    """Evaluate many kernels in a row and say what was left behind. On Ctrl-C the page is of those that were made."""
+    found = Endurance()
+    with suppress(KeyboardInterrupt):
+        asyncio.run(endure(evaluations, seed, click.echo, seconds=seconds, found=found))
+    if not found.done:
+        raise SystemExit(1)
+    text = page(found, f"python -m tests.bench.endurance --evaluations {evaluations} --seed {seed}", UNSEEN_SHARE)
     if write:
         REPORT.write_text(text)
     click.echo(text)
-    median = statistics.median(found.overheads())
-    click.echo(f"overhead: median {median:.1f} ms, aimed at {OVERHEAD_MS:.0f} ms; grown: {found.grown() or 'nothing'}")
 
 
 if __name__ == "__main__":

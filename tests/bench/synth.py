@@ -21,9 +21,11 @@ from pathlib import Path
 
 import click
 
+from shared.errors import UserError
 from shared.machine import processor
+from synthesizer_svc.settings import from_env
 from tests.bench import synth_tape
-from tests.bench.synth_endpoints import Answering, answering, configured, playing
+from tests.bench.synth_endpoints import Answering, Configured, answering, configured, playing
 from tests.bench.synth_plan import Plan, Way
 from tests.bench.synth_report import Outcome, page
 from tests.bench.synth_search import ROOT, SearchFailedError, operator_path, run
@@ -32,13 +34,18 @@ from tests.bench.synth_tape import Tape
 RESULT = ROOT / "docs" / "results" / "synth.md"
 
 
-def searches(plan: Plan, answering: Answering, folder: Path) -> list[Outcome]:
-    """Run every search of ``plan``, one after the other."""
-    outcomes = []
+def searches(plan: Plan, answering: Answering, folder: Path) -> tuple[list[Outcome], list[str]]:
+    """Run every search of ``plan``, one after the other; what they found, and which did not end."""
+    outcomes, unfinished = [], []
     for cell in plan.cells():
-        outcomes.append(run(cell, plan, folder, answering.settings_of(cell, folder)))
-        _tell(outcomes[-1])
-    return outcomes
+        try:
+            outcomes.append(run(cell, plan, folder, answering.settings_of(cell, folder)))
+        except SearchFailedError as error:
+            click.echo(str(error), err=True)
+            unfinished.append(str(error))
+        else:
+            _tell(outcomes[-1])
+    return outcomes, unfinished
 
 
 def _tell(outcome: Outcome) -> None:
@@ -67,6 +74,14 @@ def _plan(operators: str, seeds: str, ways: str, evaluations: int, seconds: floa
     return plan
 
 
+def _endpoints() -> Configured:
+    try:
+        from_env(os.environ)  # says what is wrong with them
+    except UserError as error:
+        raise click.ClickException(str(error)) from error
+    return configured(os.environ)
+
+
 def _recorded(path: Path) -> tuple[Plan, Tape]:
     try:
         tape = synth_tape.load(path)
@@ -81,8 +96,8 @@ def _recorded(path: Path) -> tuple[Plan, Tape]:
 @click.option("--operators", default="softmax,gelu_bias_residual", show_default=True, help="Names of examples.")
 @click.option("--seeds", default="1,2", show_default=True)
 @click.option("--ways", default=",".join(Way), show_default=True)
-@click.option("--evaluations", default=12, show_default=True, help="Of each search at equal evaluations; 0: none.")
-@click.option("--seconds", default=45.0, show_default=True, help="For each search at equal cost; 0: none.")
+@click.option("--evaluations", default=8, show_default=True, help="Of each search at equal evaluations; 0: none.")
+@click.option("--seconds", default=40.0, show_default=True, help="For each search at equal cost; 0: none.")
 @click.option("--record", type=click.Path(path_type=Path, dir_okay=False), help="Keep the answers in this file.")
 @click.option(
     "--recorded", type=click.Path(path_type=Path, dir_okay=False), help="Play the answers and the plan of this file."
@@ -103,18 +118,16 @@ def main(
         raise click.UsageError("--record needs an endpoint, --recorded replaces it: give one of them")
     plan, tape = _recorded(recorded) if recorded else (_plan(operators, seeds, ways, evaluations, seconds), None)
     date = f"{datetime.now(UTC):%Y-%m-%d}"
-    answers = playing(tape) if tape else answering(plan, configured(os.environ), record=record, date=date)
+    answers = playing(tape) if tape else answering(plan, _endpoints(), record=record, date=date)
     with tempfile.TemporaryDirectory(prefix="ke-synth-") as folder, answers as who:
-        try:
-            outcomes = searches(plan, who, Path(folder))
-        except SearchFailedError as error:
-            raise click.ClickException(str(error)) from error
+        outcomes, unfinished = searches(plan, who, Path(folder))
         source = who.source
     cpu = processor()
     text = page(
         outcomes,
         plan,
         source,
+        unfinished=unfinished,
         command=" ".join(["python -m tests.bench.synth", *sys.argv[1:]]),
         machine=f"{cpu.model}, {cpu.cores} logical processors",
         date=date,
@@ -122,6 +135,8 @@ def main(
     click.echo(text)
     if write:
         RESULT.write_text(text, encoding="utf-8")
+    if unfinished:
+        raise click.ClickException(f"{len(unfinished)} searches did not end")
 
 
 if __name__ == "__main__":

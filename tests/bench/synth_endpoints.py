@@ -33,11 +33,13 @@ PACKAGED_NOTE = (
     "model the page shows that the loop works with real answers, and what bad ones cost; not what a capable model adds."
 )
 PACKAGED_SETTINGS = {
-    "MODEL_OUTPUT_TOKENS_MAX": "300",
+    "MODEL_OUTPUT_TOKENS_MAX": "200",
+    "MODEL_REPAIR_TURNS": "1",
     "MODEL_QUOTED_KERNELS_MAX": "0",
-    "SYNTHESIZER_DOCUMENTS_MAX": "1",
+    "MODEL_MOVES_OFFERED_MAX": "12",
+    "SYNTHESIZER_DOCUMENTS_MAX": "0",
 }
-"""A prompt costs this model milliseconds a token, and its context holds 8192."""
+"""A prompt costs this model milliseconds a token; a search by whole kernels ends when two dozen answers were none."""
 OF_ONE_ENDPOINT = ("MODEL_URL", "MODEL_NAME", "MODEL_PROTOCOL", "MODEL_CA", "MODEL_ALLOW_PLAINTEXT")
 KEYS = ("key_env", "key_file", "authentication", "ca")
 
@@ -74,16 +76,19 @@ class Answering:
     def source(self) -> Source:
         told, note = self.configured.told, self.configured.note
         if self.tape is None or not self.played:
-            return Source(live=True, endpoint=told, note=note)
-        return Source(live=False, endpoint=told, note=note, played=self.tape.played, other=self.tape.other)
+            return Source(live=True, endpoint=told, note=note, settings=self.configured.settings)
+        return Source(
+            live=False,
+            endpoint=told,
+            note=note,
+            settings=self.configured.settings,
+            played=self.tape.played,
+            other=self.tape.other,
+        )
 
 
 def configured(environment: Mapping[str, str], packaged_url: Callable[[], str] = model_server.url) -> Configured:
-    """The endpoints that ``environment`` names, or the packaged model, which is started.
-
-    Raises:
-        OSError, ValueError: ``MODEL_ENDPOINTS`` cannot be read or is not TOML; the searches say what else is wrong.
-    """
+    """The endpoints that ``environment`` names and has been checked for, or the packaged model, which is started."""
     if path := environment.get("MODEL_ENDPOINTS"):
         tables: Tables = tomllib.loads(Path(path).read_text(encoding="utf-8")).get("endpoints", {})
         return Configured(tables=tables, told=_told(tables), settings={})

@@ -54,6 +54,8 @@ class Source:
     live: bool
     endpoint: str
     note: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Those that go with the endpoint, where the environment has no others."""
     played: int = 0
     other: int = 0
 
@@ -153,8 +155,17 @@ def table(outcomes: Sequence[Outcome], ways: Sequence[Way]) -> list[str]:
     return ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS), *(row(outcomes, way) for way in ways)]
 
 
-def page(outcomes: Sequence[Outcome], plan: Plan, source: Source, *, command: str, machine: str, date: str) -> str:
-    """The whole Markdown page."""
+def page(
+    outcomes: Sequence[Outcome],
+    plan: Plan,
+    source: Source,
+    *,
+    command: str,
+    machine: str,
+    date: str,
+    unfinished: Sequence[str] = (),
+) -> str:
+    """The whole Markdown page. ``unfinished``: searches that did not end, which are in no table."""
     models = sorted(set().union(*(one.models for one in outcomes)) if outcomes else [])
     lines = [
         "# What a model adds to the schedules",
@@ -172,6 +183,7 @@ def page(outcomes: Sequence[Outcome], plan: Plan, source: Source, *, command: st
         f"- Operators: {', '.join(plan.operators)}; seeds {', '.join(map(str, plan.seeds))}",
         f"- {len(outcomes)} searches",
     ]
+    lines += [f"- Settings: {', '.join(f'`{k}={v}`' for k, v in source.settings.items())}"] if source.settings else []
     lines += [f"- {source.note}"] if source.note else []
     if plan.evaluations:
         mine = [one for one in outcomes if one.cell.equal is Equal.EVALUATIONS]
@@ -191,6 +203,9 @@ def page(outcomes: Sequence[Outcome], plan: Plan, source: Source, *, command: st
     if early:
         lines += ["", "Searches that ended before a limit:", ""]
         lines += [f"- {count} × {what}" for what, count in sorted(early.items())]
+    if unfinished:
+        lines += ["", f"**{len(unfinished)} searches did not end** and are in no table:", ""]
+        lines += [f"- {what}" for what in unfinished]
     return "\n".join(lines) + "\n"
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from cli import history
+from cli.announce import EXIT_CODES
+from cli.phases import PAUSED
 from search_svc import projection
 from search_svc.tree import Node
 from shared import wire
@@ -38,13 +40,14 @@ OPERATORS = (ROOT / "examples" / "operators", ROOT / "tests" / "operators")
 EVALUATIONS_MAX = 40_000
 """Of a search that its time limits: the most that one may ask for."""
 INSTEAD = "schedules, in its place"
+SAID_CHARS = 1000
 LIMITS = frozenset({"evaluations", "wall_clock"})
 MICRO = 1_000_000
 NS_PER_S = 1_000_000_000
 
 
 class SearchFailedError(Exception):
-    """The command ended with an error; carries what it said."""
+    """The command ended with an error, or before its search did; carries what it said."""
 
 
 def operator_path(name: str) -> Path:
@@ -63,7 +66,7 @@ def run(cell: Cell, plan: Plan, folder: Path, model: Mapping[str, str]) -> Outco
     """Search. ``model``: the settings that name the model, for ways that ask one.
 
     Raises:
-        SearchFailedError: the command failed; a search that finds nothing has not.
+        SearchFailedError: the command failed, or its search paused; a search that finds nothing has not.
     """
     out = folder / cell.name
     by_evaluations = cell.equal is Equal.EVALUATIONS
@@ -78,9 +81,13 @@ def run(cell: Cell, plan: Plan, folder: Path, model: Mapping[str, str]) -> Outco
         capture_output=True,
         text=True,
     )
-    if done.returncode not in (0, 1) or not done.stdout.strip():
-        raise SearchFailedError(f"{cell.name}: exit status {done.returncode}\n{done.stderr[-2000:]}")
-    return asyncio.run(read(cell, out, json.loads(done.stdout.splitlines()[-1])))
+    if done.returncode not in (0, 1, EXIT_CODES[PAUSED]) or not done.stdout.strip():
+        said = " ".join(done.stderr[-SAID_CHARS:].split())
+        raise SearchFailedError(f"{cell.name}: exit status {done.returncode}: {said}")
+    result = json.loads(done.stdout.splitlines()[-1])
+    if result["outcome"] == PAUSED:
+        raise SearchFailedError(f"{cell.name}: paused: {result['reason']} {result['detail']}")
+    return asyncio.run(read(cell, out, result))
 
 
 def _environment(home: Path) -> dict[str, str]:

@@ -7,14 +7,19 @@ Version 1 is that of the first release; until then a change replaces its log.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from shared import kelog
-from tests.builders import a_search
+from shared.events import ModelBudget, SearchResumed
+from tests.builders import a_search, enveloped
 from tests.fakes.drive import Drive
+from tests.fakes.landscape import Moody
 
 FOLDER = Path(__file__).parent / "golden"
 POLICIES = ("greedy", "beam", "mcts", "evolve")
+PAUSED = "paused"
+"""A log of a search that paused, and was resumed."""
 LOGIC_VERSION = 1
 EVALUATIONS = 24
 
@@ -30,13 +35,27 @@ def recorded(policy: str) -> Drive:
     return drive
 
 
+def paused() -> Drive:
+    """A search for which nobody could write now and then, resumed with a larger budget each time."""
+    drive = Drive(landscape=Moody(share=0.6), order_seed=7)
+    drive.run(a_search(search_id="golden-paused", seed=11, evaluations=EVALUATIONS))
+    pauses = 0
+    while not drive.tree.finished:
+        pauses += 1
+        model = ModelBudget(tokens=1000 * pauses)
+        event = SearchResumed(search_id="golden-paused", model=model)
+        drive.take(enveloped(event, cause_id=f"pause-{pauses}"))
+        drive.finish()
+    return drive
+
+
 def main() -> None:
-    for policy in POLICIES:
-        if path_of(policy).exists():
+    for name, record in {**{policy: partial(recorded, policy) for policy in POLICIES}, PAUSED: paused}.items():
+        if path_of(name).exists():
             continue
-        drive = recorded(policy)
-        kelog.write(path_of(policy), drive.entries, {}, stream=drive.tree.search.search_id)
-        print(f"recorded {path_of(policy).name}: {len(drive.entries)} entries")
+        drive = record()
+        kelog.write(path_of(name), drive.entries, {}, stream=drive.tree.search.search_id)
+        print(f"recorded {path_of(name).name}: {len(drive.entries)} entries")
 
 
 if __name__ == "__main__":

@@ -12,11 +12,19 @@ from hypothesis import strategies as st
 from search_svc import chain, replay
 from shared import kelog, wire
 from shared.errors import LogError, ReplayDivergence
-from shared.events import EvaluationCompleted, EvaluationRequested, ExpansionRequested, SearchForked, Status
+from shared.events import (
+    EvaluationCompleted,
+    EvaluationRequested,
+    ExpansionRequested,
+    SearchForked,
+    SearchPaused,
+    SearchResumed,
+    Status,
+)
 from shared.store import JournalEntry
 from tests.builders import a_search
 from tests.fakes.drive import Drive
-from tests.replay.golden_logs import FOLDER, POLICIES, path_of
+from tests.replay.golden_logs import FOLDER, PAUSED, POLICIES, path_of
 
 ALL = sorted(path.name for path in FOLDER.glob("*.kelog"))
 
@@ -34,6 +42,16 @@ def damaged(log):
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_policy_has_a_golden_log(policy):
     assert path_of(policy).name in ALL
+
+
+def test_a_golden_log_pauses_and_goes_on():
+    events = [
+        wire.unpack(packed).event
+        for entry in kelog.read(path_of(PAUSED)).entries
+        for packed in (entry.event, *entry.commands)
+    ]
+    assert sum(isinstance(event, SearchPaused) for event in events) > 1
+    assert sum(isinstance(event, SearchResumed) for event in events) > 1
 
 
 @pytest.mark.parametrize("name", ALL)

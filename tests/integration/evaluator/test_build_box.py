@@ -8,13 +8,18 @@ import hashlib
 import os
 import socket
 import stat
+import subprocess
+import sys
+import time
 
 import pytest
 
+from evaluator_svc.scratch import sweep
 from evaluator_svc.toolchains import BuildFailed, Built, artefacts
 from evaluator_svc.toolchains.build_box import BuildLimits
 from evaluator_svc.toolchains.cpu import CpuToolchain
 from shared.events import Status
+from tests.integration.evaluator.pipeline import ROOT
 from tests.integration.evaluator.softmax_runner import build_failure, evidence, source
 
 pytestmark = pytest.mark.serial
@@ -186,6 +191,29 @@ def test_a_cancelled_build_ends_its_compiler(tmp_path):
             await asyncio.wait_for(building, timeout=5)
 
     asyncio.run(scenario())
+
+
+BUILDS_FOR_EVER = """
+import asyncio, os, pathlib, sys
+os.chmod(sys.argv[1], 0o755)  # boxes may be another user
+from evaluator_svc.toolchains.cpu import CpuToolchain
+asyncio.run(CpuToolchain(directory=pathlib.Path(sys.argv[1]) / "builds").build(sys.stdin.read(), []))
+"""
+
+
+def test_what_a_worker_was_building_when_it_was_killed_is_removed_by_the_next_one(tmp_path):
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-c", BUILDS_FOR_EVER, str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE) as worker:
+        worker.stdin.write(SLOW.encode())
+        worker.stdin.close()
+        deadline = time.monotonic() + 30
+        while not (begun := [path.parent for path in tmp_path.glob("ke-build-*/kernel.cpp")]):
+            assert time.monotonic() < deadline
+        assert sweep(tmp_path) == []
+        worker.kill()
+    assert sweep(tmp_path) == begun
+    assert not list(tmp_path.glob("ke-build-*"))
 
 
 def test_assembly_is_the_text_of_the_same_kernel(toolchain):

@@ -205,6 +205,11 @@ async def test_the_command_lists_without_asking_anybody_or_showing_a_key(tmp_pat
             {"MODEL_URL": "http://127.0.0.1:1/v1", "MODEL_NAME": "m"},
             "no endpoint of the name other",
         ),
+        (
+            ["check", "--write", "/nowhere/checked.toml"],
+            {"MODEL_URL": "http://127.0.0.1:1/v1", "MODEL_NAME": "m"},
+            "/nowhere/checked.toml: cannot be written",
+        ),
         (["check"], {"MODEL_URL": "http://127.0.0.1:1/v1"}, "MODEL_NAME: is not set"),
         (["check"], {"MODEL_URL": f"https://me:{KEY}@h/v1", "MODEL_NAME": "m"}, "carries a user or password"),
     ],

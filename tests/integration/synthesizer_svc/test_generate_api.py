@@ -23,6 +23,7 @@ from synthesizer_svc import remote_knowledge, service
 from synthesizer_svc.generate import GENERATED
 from synthesizer_svc.no_knowledge import NoKnowledge
 from synthesizer_svc.remote_knowledge import RemoteKnowledge, client_settings
+from synthesizer_svc.remote_trials import clients
 from synthesizer_svc.settings import Settings
 from tests.aio import on_loop
 from tests.loopback import called, refusal, served
@@ -157,6 +158,15 @@ def test_the_url_of_the_knowledge_service_is_checked_and_the_token_is_that_of_ev
     ):
         with pytest.raises(UserError, match="KNOWLEDGE_URL"):
             client_settings(url, {})
+
+
+@pytest.mark.parametrize("url", ["grpc://u:planted@knowledge:1", "http://u:planted@knowledge", "grpc://u:planted@k:x"])
+def test_neither_a_password_in_a_url_nor_a_token_is_shown(url):
+    for read in (client_settings, lambda text, _: clients(text, {}), lambda text, _: clients(f"chip={text}", {})):
+        with pytest.raises(UserError) as refused:
+            read(url, {})
+        assert "planted" not in str(refused.value)
+    assert "ke_planted" not in repr(client_settings("grpc://knowledge:1", {"KERNELEVOLVE_TOKEN": "ke_planted"}))
 
 
 @on_loop

@@ -52,6 +52,12 @@ def test_a_rejected_answer_is_listed_and_shown(asked, tmp_path):
     assert "rejected: refused" in told
 
 
+def test_a_rejected_answer_without_its_prompt_says_why_and_how_to_see_it(asked, tmp_path):
+    name = asked.refused(0, "I cannot help with that.", "refused")
+    with pytest.raises(UserError, match="rejected before it was evaluated: refused.*--prompt"):
+        explain(asked, tmp_path, name[:8])
+
+
 def test_what_no_model_was_asked_for_has_no_prompt(tmp_path):
     past = record()
     log = tmp_path / "search.kelog"

@@ -21,6 +21,7 @@ from shared.events import (
 from synthesizer_svc.no_knowledge import NoKnowledge
 from synthesizer_svc.schedule.schedule import Schedule
 from synthesizer_svc.settings import Limits, Settings
+from tests.fakes.talker import Talker
 from tests.unit.synthesizer_svc.desk import KERNEL, Desk, OneDocument, desk, script
 from tests.unit.synthesizer_svc.spaces import POINTS, SPACE, TextLowering, failed, measured
 
@@ -164,6 +165,18 @@ def test_what_nobody_here_can_write_for_fails_the_expansion(changes, code):
             (fact,) = await at.facts(await at.request(**changes))
             assert isinstance(fact, ExpansionFailed)
             assert fact.code == code
+
+    asyncio.run(scenario())
+
+
+def test_a_language_that_no_model_can_be_told_of_fails_the_expansion_and_nothing_else():
+    async def scenario():
+        model = Talker([])
+        async with desk(model=model, share=100) as at:
+            (fact,) = await at.facts(await at.request(languages=("cobol",)))
+            assert isinstance(fact, ExpansionFailed)
+            assert fact.code == "unsupported_language"
+        assert not model.asked
 
     asyncio.run(scenario())
 

@@ -97,13 +97,25 @@ def test_a_row_tells_rejections_writers_and_tokens():
 
 def test_the_page_names_the_models_that_answered_and_what_was_recorded():
     outcomes = [outcome(Way.MOVES, 1.2, models=frozenset({"small-1"}), ended="paused budget")]
-    source = Source(live=False, endpoint="somewhere (2026-12-02)", note="A note.", played=10, other=4)
+    source = Source(
+        live=False, endpoint="somewhere (2026-12-02)", note="A note.", settings={"MODEL_X": "1"}, played=10, other=4
+    )
     text = page(outcomes, PLAN, source, command="x", machine="m", date="2026-12-02")
 
     assert "`small-1`; recorded from somewhere (2026-12-02); 6 of 10 questions equal" in text
     assert "- A note." in text
+    assert "- Settings: `MODEL_X=1`" in text
     assert "- 1 × moves: paused budget" in text
     assert "none answered" in page([], PLAN, LIVE, command="x", machine="m", date="2026-12-02")
+
+
+def test_searches_that_did_not_end_are_named_and_in_no_table():
+    told = ["cost.softmax.1.whole: paused: budget 5.00 EUR are spent"]
+    text = page([outcome(Way.MOVES, 1.2)], PLAN, LIVE, command="x", machine="m", date="2026-12-02", unfinished=told)
+
+    assert "1 searches did not end" in text
+    assert f"- {told[0]}" in text
+    assert "| whole | 0 |" in text
 
 
 # --- recordings -------------------------------------------------------------------------------------------------------

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from shared.chips import Gpu
-from synthesizer_svc.schedule.emit.triton.rows import emit_rows
+from synthesizer_svc.schedule.emit.triton.matrix import product_of
+from synthesizer_svc.schedule.emit.triton.matrix_kernel import emit_product
+from synthesizer_svc.schedule.emit.triton.prepare import prepared
+from synthesizer_svc.schedule.emit.triton.rows import buffers_of, emit_rows
 from synthesizer_svc.schedule.emit.triton.text import Lines
 from synthesizer_svc.schedule.emit.triton.types import TORCH, Kernel
+from synthesizer_svc.schedule.emit.triton.values import is_wide
 from synthesizer_svc.schedule.graph import Unsupported
-from synthesizer_svc.schedule.ir import Plan
+from synthesizer_svc.schedule.ir import Group, Plan
 from synthesizer_svc.schedule.lazy import Buffer
 from synthesizer_svc.schedule.schedule import Schedule, Value
 
@@ -47,9 +51,18 @@ def emit_module(plan: Plan, schedule: Schedule, gpu: Gpu) -> str:
     """
     if not plan.inputs:
         raise Unsupported("input", "an operator without inputs has no device")
-    kernels = [emit_rows(plan, group, choices_of(schedule, group.name), gpu) for group in plan.groups]
+    plan = prepared(plan, schedule)
+    kernels = [_kernel(plan, group, choices_of(schedule, group.name), gpu) for group in plan.groups]
     head = f'"""Written by a schedule: {plan.operator_class}, {len(plan.groups)} group(s), {gpu.name}."""\n\n{HEAD}'
     return "\n".join([head, *(f"\n{kernel.text}" for kernel in kernels), EXPECT, _model(plan, kernels)])
+
+
+def _kernel(plan: Plan, group: Group, choices: dict[str, Value], gpu: Gpu) -> Kernel:
+    product = product_of(plan, group)
+    if product is None:
+        return emit_rows(plan, group, choices, gpu)
+    buffers = buffers_of(plan, group)
+    return emit_product(product, tuple(buffers), choices, gpu, wide=is_wide(buffers))
 
 
 def _model(plan: Plan, kernels: list[Kernel]) -> str:

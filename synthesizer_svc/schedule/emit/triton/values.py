@@ -84,12 +84,14 @@ class Values:
     store_options: str = ""
     rows: dict[tuple[str, int], str] = field(default_factory=dict)
     scans: dict[str, str] = field(default_factory=dict)
+    prefix: str = "t"
+    """Of the names given here."""
     _count: int = 0
     _facts: dict[Expr, _Facts] = field(default_factory=dict)
 
-    def fresh(self, prefix: str = "t") -> str:
+    def fresh(self, prefix: str = "") -> str:
         self._count += 1
-        return f"{prefix}{self._count}"
+        return f"{self.prefix}{prefix}{self._count}"
 
     def facts(self, expr: Expr) -> _Facts:
         if expr not in self._facts:

@@ -16,16 +16,16 @@ from pathlib import Path
 
 os.environ.setdefault("TRITON_CACHE_DIR", tempfile.mkdtemp(prefix="ke-offline-"))
 
-import torch  # noqa: E402
-import triton  # noqa: E402
-from triton.backends.compiler import GPUTarget  # noqa: E402
-from triton.compiler import ASTSource  # noqa: E402
-from triton.runtime.jit import JITFunction, mangle_type  # noqa: E402
+import torch
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from triton.runtime.jit import JITFunction, mangle_type
 
-from evaluator_svc.hosted.model import executed  # noqa: E402
-from shared import chips  # noqa: E402
-from synthesizer_svc.schedule import emit  # noqa: E402
-from tests.integration.schedule import compiled  # noqa: E402
+from evaluator_svc.hosted.model import executed
+from shared import chips
+from synthesizer_svc.schedule import emit
+from tests.integration.schedule import compiled
 
 ALIGNED = [["tt.divisibility", 16]]
 CUOBJDUMP = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"

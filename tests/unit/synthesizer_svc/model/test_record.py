@@ -168,3 +168,51 @@ def test_what_a_record_holds_survives_any_text():
 def test_the_budget_and_the_record_of_endpoints_are_no_part_of_a_question():
     told = a_question(budget=ModelBudget(tokens=5), endpoints=(EndpointRecord(endpoint="a"),), search_id="another")
     assert told.hash == a_question().hash
+
+
+def test_an_answer_that_was_paid_for_is_not_lost_while_the_store_is_away():
+    class Flaky(MemoryDocuments):
+        """Away for some writes after the call, and once after it had done what was asked."""
+
+        calls = 0
+
+        async def create(self, collection, key, value):
+            Flaky.calls += 1
+            if Flaky.calls in (5, 6, 8):
+                raise Unavailable("the store is away")
+            standing = await super().create(collection, key, value)
+            if Flaky.calls == 4:
+                raise Unavailable("the answer of the store was lost")
+            return standing
+
+    place, inner = Place(), MeteredModel()
+    place.documents = Flaky()
+
+    async def twice() -> tuple[Completion, Completion]:
+        first = await place.replica(inner).complete(a_question())
+        return first, await place.replica(inner).complete(a_question())
+
+    first, second = run(1, twice())
+    assert (first.usage.requests, second.usage.requests) == (1, 0)
+    assert len(inner.billed) == 1
+    assert run(1, place.spent()) == inner.tokens
+
+
+def test_who_stops_waiting_for_money_gives_back_what_was_never_sent():
+    place, inner = Place(), MeteredModel(longest_s=50.0)
+    one = most(a_question())
+    day = BudgetSettings(day_tokens=one.input_tokens + one.output_tokens)
+
+    async def given_up() -> int:
+        budgets = Budgets(place.documents, place.clock, day)
+        model = BudgetedModel(inner, budgets, PRICES)
+        running = asyncio.create_task(model.complete(a_question(search_id="search-2")))
+        while not inner.billed:
+            await asyncio.sleep(0.1)
+        waiting = asyncio.create_task(model.complete(a_question(seed=2)))
+        await asyncio.sleep(0.7)
+        waiting.cancel()
+        await asyncio.wait([waiting, running])
+        return await place.spent()
+
+    assert run(1, given_up()) == 0

@@ -32,6 +32,13 @@ def test_it_is_taken_out_of_texts_unless_it_is_a_placeholder():
     assert Secret("none").hide("none of them") == "none of them"
 
 
+@pytest.mark.parametrize("cut", ["", "…"])
+def test_its_beginning_is_taken_out_where_a_text_was_cut_inside_it(cut):
+    assert Secret(KEY).hide(f"bad key {KEY[:15]}{cut}") == "bad key …"
+    assert Secret(KEY).hide(f"keys begin with {KEY[:3]}{cut}") == f"keys begin with {KEY[:3]}{cut}"
+    assert Secret(KEY).hide(f"the key is {KEY}{cut}") == f"the key is …{cut}"
+
+
 def test_equal_secrets_are_equal():
     assert Secret(KEY) == Secret(KEY) != Secret("other")
     assert len({Secret(KEY), Secret(KEY)}) == 1

@@ -7,9 +7,10 @@ import json
 
 import pytest
 
+from shared.clock import SECOND_NS, ManualClock
 from synthesizer_svc.model.configuration import EndpointSettings
 from synthesizer_svc.model.exchange import Head, TransportFault, Trouble
-from synthesizer_svc.model.tokenizer import EndpointTokenizer, open_tokenizer, root
+from synthesizer_svc.model.tokenizer import LEFT_ALONE_S, EndpointTokenizer, open_tokenizer, root
 
 LLAMA_CPP = EndpointSettings(name="here", url="http://127.0.0.1:9/v1", model="m", server="llama.cpp")
 VLLM = EndpointSettings(name="there", url="http://127.0.0.1:9/v1", model="m", server="vllm")
@@ -19,14 +20,14 @@ class Server:
     """Answers every question with ``answer``, or breaks off."""
 
     def __init__(self, answer=b'{"tokens": [1, 2, 3]}', status=200, fault=None):
-        self._answer, self._status, self._fault = answer, status, fault
+        self._answer, self.status, self._fault = answer, status, fault
         self.asked = []
 
     async def send(self, call, reader, *, deadline_s, answer_bytes_max):
         self.asked.append((call.path, json.loads(call.body)))
         if self._fault:
             raise self._fault
-        reader.begin(Head(status=self._status, headers={}))
+        reader.begin(Head(status=self.status, headers={}))
         reader.feed(self._answer)
 
     async def close(self):
@@ -61,13 +62,30 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("server", BROKEN)
-def test_a_tokenizer_that_fails_counts_nothing_and_is_left_alone(server):
-    async def twice():
-        tokenizer = EndpointTokenizer(LLAMA_CPP, server)
-        return await tokenizer.count(["a"]), await tokenizer.count(["b"])
+def test_a_tokenizer_that_fails_counts_nothing_and_is_left_alone_for_a_while(server):
+    clock = ManualClock(1)
 
-    assert asyncio.run(twice()) == (None, None)
-    assert len(server.asked) == 1
+    async def thrice():
+        tokenizer = EndpointTokenizer(LLAMA_CPP, server, clock)
+        for pause_s in (LEFT_ALONE_S - 1, 1, 0):
+            assert await tokenizer.count(["a"]) is None
+            clock.advance(pause_s * SECOND_NS)
+
+    asyncio.run(thrice())
+    assert len(server.asked) == 2
+
+
+def test_a_server_that_was_still_loading_counts_later():
+    server, clock = Server(status=503), ManualClock(1)
+
+    async def twice():
+        tokenizer = EndpointTokenizer(LLAMA_CPP, server, clock)
+        assert await tokenizer.count(["a"]) is None
+        server.status = 200
+        clock.advance(LEFT_ALONE_S * SECOND_NS)
+        return await tokenizer.count(["a"])
+
+    assert asyncio.run(twice()) == {"a": 3}
 
 
 def test_nobody_counts_for_several_endpoints_or_for_a_server_without_a_method():
