@@ -217,9 +217,10 @@ host._done = busy
 
 
 def test_what_a_module_works_while_it_is_woken_counts_as_its_call(lab):
-    ran = lab.outcome(forward("return torch.softmax(x, dim=-1)", before=WOKEN.format(seconds=0.0015)))
+    ran = lab.outcome(forward("return torch.softmax(x, dim=-1)", before=WOKEN.format(seconds=0.0008)))
     assert isinstance(ran, Ran), said(ran)
-    assert min(ran.cpu_ns, ran.elapsed_ns) > 1_300_000
+    assert ran.cpu_ns > 800_000
+    assert ran.elapsed_ns - ran.runner_ns > 600_000
 
 
 def test_a_module_that_works_while_it_is_woken_most_of_all_is_accused(lab):
