@@ -217,14 +217,13 @@ host._done = busy
 
 
 def test_what_a_module_works_while_it_is_woken_counts_as_its_call(lab):
-    ran = lab.outcome(forward("return torch.softmax(x, dim=-1)", before=WOKEN.format(seconds=0.0008)))
+    ran = lab.outcome(forward("return torch.softmax(x, dim=-1)", before=WOKEN.format(seconds=0.01)))
     assert isinstance(ran, Ran), said(ran)
-    assert ran.cpu_ns > 800_000
-    assert ran.elapsed_ns - ran.runner_ns > 600_000
+    assert min(ran.cpu_ns, ran.elapsed_ns) > 9_000_000
 
 
 def test_a_module_that_works_while_it_is_woken_most_of_all_is_accused(lab):
-    failed = lab.outcome(forward("return torch.softmax(x, dim=-1)", before=WOKEN.format(seconds=0.03)))
+    failed = lab.outcome(forward("return torch.softmax(x, dim=-1)", before=WOKEN.format(seconds=0.06)))
     assert isinstance(failed, RunFailure)
     assert failed.status is Status.CHEAT
     assert "worked_before_it_was_asked_ns" in said(failed)
