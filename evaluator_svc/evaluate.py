@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib.metadata import version
 
 from evaluator_svc import kernel_policy, readiness, resources
@@ -384,7 +385,7 @@ class Evaluator:
         return (
             *self._toolchain.versions(),
             _entry("harness", HARNESS_VERSION),
-            _entry("torch", version("torch")),
+            _entry("torch", _installed("torch")),
             _entry("system", f"{platform.system()} {platform.release()}"),
         )
 
@@ -395,6 +396,12 @@ class Evaluator:
             _entry("threads", request.threads),
             _entry("cpus", ",".join(map(str, self._cpus[-request.threads :]))),
         )
+
+
+@cache
+def _installed(package: str) -> str:
+    """Its version, read once: the file it stands in is long."""
+    return version(package)
 
 
 def _capped(trust: Trust, verdict: Verdict) -> Trust:

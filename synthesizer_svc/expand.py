@@ -124,14 +124,15 @@ class Expander:
         What schedules cost is this project's own time, gathering included and capturing once per operator excluded;
         it is shared out over their answers. A model's answer carries the time of its calls.
         """
-        arms = self._arms(seen.expansion, prepared)
+        writers = self._writers(prepared, seen)
+        arms = self._arms(seen.expansion, writers)
         found: dict[int, Written | Unwritten] = {}
         by_model = {index: arm for index, arm in enumerate(arms) if arm != SCHEDULE}
         if self._model and by_model:
             found.update(await self._model.write(seen, language, by_model, prepared))
-            found.update(await self._rewritten(seen, language, prepared, found))
+            found.update(await self._rewritten(seen, language, prepared, writers, found))
         vacant = [index for index in range(len(arms)) if index not in found]
-        if prepared is not None and SCHEDULE in self._writers(prepared):
+        if SCHEDULE in writers:
             vacant += [index for index, answer in found.items() if _fills_in(answer)]
         if vacant:
             assert prepared is not None
@@ -144,29 +145,34 @@ class Expander:
         return [found[index] for index in range(len(arms))]
 
     async def _rewritten(
-        self, seen: Seen, language: str, prepared: Prepared | None, found: Mapping[int, Written | Unwritten]
+        self,
+        seen: Seen,
+        language: str,
+        prepared: Prepared | None,
+        writers: tuple[str, ...],
+        found: Mapping[int, Written | Unwritten],
     ) -> dict[int, Written | Unwritten]:
         """Kernels in place of moves that there are none of, where models write alone and may rewrite."""
-        writers = self._writers(prepared)
         if self._model is None or SCHEDULE in writers or share.REWRITE not in writers:
             return {}
         left = [index for index, answer in found.items() if isinstance(answer, Unwritten) and answer.code == EXHAUSTED]
         return await self._model.write(seen, language, dict.fromkeys(left, share.REWRITE), prepared)
 
-    def _writers(self, prepared: Prepared | None) -> tuple[str, ...]:
+    def _writers(self, prepared: Prepared | None, seen: Seen) -> tuple[str, ...]:
         """Who may write: the schedule writer unless models have it all, and the ways of asking that are possible."""
         if self._model is None:
             return (SCHEDULE,)
         asking = self._asking.asking
-        moves = (share.MOVES,) if prepared is not None and asking in (share.MOVES, HYBRID) else ()
-        rewriting = (share.REWRITE,) if asking != share.MOVES or prepared is None else ()
+        movable = prepared is not None and _has_schedule(seen)
+        moves = (share.MOVES,) if movable and asking in (share.MOVES, HYBRID) else ()
+        rewriting = (share.REWRITE,) if asking != share.MOVES or not movable else ()
         schedule = (SCHEDULE,) if prepared is not None and self._share_percent < 100 else ()
         return (*schedule, *moves, *rewriting)
 
-    def _arms(self, expansion: ExpansionRequested, prepared: Prepared | None) -> tuple[str, ...]:
+    def _arms(self, expansion: ExpansionRequested, writers: tuple[str, ...]) -> tuple[str, ...]:
         return share.assign(
             expansion,
-            self._writers(prepared),
+            writers,
             share_percent=self._share_percent,
             machine_hour_micro=self._asking.machine_hour_micro,
         )
@@ -179,6 +185,11 @@ class Expander:
             detail=detail,
             at_ns=self._clock.now_ns(),
         )
+
+
+def _has_schedule(seen: Seen) -> bool:
+    """Whether moves start from what is shown: a draft's from the default schedule, others' from that of a parent."""
+    return not seen.parents or any(parent.schedule_json is not None for parent in seen.parents)
 
 
 def _fills_in(answer: Written | Unwritten) -> bool:
@@ -204,7 +215,13 @@ def _instead(asked: Written | Unwritten | None, written: Written | Unwritten) ->
 
 
 def _stopped(written: list[Written | Unwritten]) -> Unwritten | None:
-    """Why nothing at all could be written until somebody acts; None when something was."""
-    if any(isinstance(answer, Written) for answer in written):
+    """Why nothing at all could be written until somebody acts; None when something was, or a model answered what is no
+    kernel: that is told for itself, with its conversation, and the next expansion pauses.
+    """
+    if any(isinstance(answer, Written) or _answered(answer) for answer in written):
         return None
     return next((answer for answer in written if isinstance(answer, Unwritten) and answer.pauses), None)
+
+
+def _answered(answer: Unwritten) -> bool:
+    return not answer.pauses and answer.context is not None and bool(answer.context.endpoint)

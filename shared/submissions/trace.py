@@ -1,14 +1,16 @@
 """A verdict as a record of flashinfer-bench's: one JSON object, one line of a traces file (pure).
 
 Format: https://bench.flashinfer.ai/docs/flashinfer-trace/trace. Its validator wants correctness and performance with
-PASSED, correctness alone with INCORRECT_NUMERICAL, and neither with any other status. It takes ``"NaN"`` for an error,
-which is what one that was not measured is here. What has no word there (``CHEAT``, ``MUTATED_INPUT`` …) is
-RUNTIME_ERROR, and ``log`` says it.
+PASSED, correctness alone with INCORRECT_NUMERICAL, and neither with any other status. Errors that are no finite number
+are strings there, ``"NaN"`` and ``"Infinity"`` (pydantic's ``ser_json_inf_nan="strings"``), so that a line stays strict
+JSON; ``"NaN"`` is also what one that was not measured is here. What has no word there (``CHEAT``, ``MUTATED_INPUT`` …)
+is RUNTIME_ERROR, and ``log`` says it.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +18,7 @@ from shared.events import NOT_THE_KERNELS_FAULT, PPM, Evaluation, Status
 
 NS_PER_MS = 1_000_000
 CANDIDATE, REFERENCE = "candidate", "eager"
-NOT_MEASURED = "NaN"
+NOT_MEASURED, INFINITE = "NaN", "Infinity"
 WORDS: dict[Status, str] = {
     Status.PASSED: "PASSED",
     Status.COMPILE_ERROR: "COMPILE_ERROR",
@@ -107,7 +109,9 @@ def _number(text: str | None) -> float | str:
         value = float(text or NOT_MEASURED)
     except ValueError:
         return NOT_MEASURED
-    return value if 0 <= value < float("inf") else NOT_MEASURED
+    if value == math.inf:
+        return INFINITE
+    return value if value >= 0 else NOT_MEASURED
 
 
 def _performance(evaluation: Evaluation) -> dict[str, float]:

@@ -16,6 +16,8 @@ SOURCE_BYTES_MAX = 200_000
 SIGNATURE_CHARS_MAX = 600
 NESTING_MAX = 40
 """Brackets inside brackets of a module: deeper ones take Python's parser out of linear time, and no kernel has them."""
+BRACES_MAX = 5_000
+"""In a module: its parser takes quadratic time for the holes of one f-string, seconds for 50,000 of them."""
 TAGS = {
     "cpp": ("cpp", "c++", "cc", "cxx", "c"),
     "python": ("python", "py", "python3"),
@@ -74,6 +76,8 @@ def _module(body: str) -> tuple[str, frozenset[str]]:
     """What is wrong with ``body`` as a module, and what its own level defines. It is parsed, never run."""
     if len(body) > SOURCE_BYTES_MAX or _nesting(body) > NESTING_MAX:
         return f"longer than {SOURCE_BYTES_MAX} characters, or brackets nested deeper than {NESTING_MAX}", frozenset()
+    if body.count("{") > BRACES_MAX:
+        return f"more than {BRACES_MAX} braces", frozenset()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of escapes in strings: the kernel's affair

@@ -11,19 +11,27 @@ from dataclasses import dataclass, replace
 
 from shared.clock import Clock
 from shared.events import Usage
-from shared.usage import total
+from shared.usage import UNKNOWN, total
 from synthesizer_svc.answer_text import Unparsable
 from synthesizer_svc.asking import complaint
 from synthesizer_svc.asking.form import Form
 from synthesizer_svc.asking.record import BUILD, KERNEL, Record
+from synthesizer_svc.asking.room import Room
 from synthesizer_svc.asking.trials import Trials
 from synthesizer_svc.asking.ways import Draft, Way
 from synthesizer_svc.model import Completion, CompletionRequest, Message, Model, ModelError, ModelErrorCode, Role
+from synthesizer_svc.model.estimate import MESSAGE_TOKENS, text_tokens
 
 QUOTED_CHARS_MAX = 60_000
 """Of an answer when the model is shown it again."""
 NO_TEXT = "(no text)"
 """Stands for an empty answer, which endpoints refuse to be shown."""
+GIVEN_UP = 1.1
+"""Of a deadline. Models keep it themselves, and know what it cost; one that does not is cut off, and nobody knows."""
+BYTES_PER_TOKEN = 3
+"""About, of code. Another answer is about as long as the one that it mends."""
+ANSWER_TOKENS_MIN = 64
+"""Less room than this is no room for an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +45,9 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """``result`` is what came of it. ``endpoint`` and ``model`` are those of the last answer."""
+    """``result`` is what came of it. ``endpoint`` and ``model`` are those of the last answer; where there was none,
+    ``endpoint`` is who was asked for it.
+    """
 
     result: Draft | Problem
     record: bytes
@@ -47,22 +57,28 @@ class Outcome:
 
 
 class Conversation:
-    """Holds one exchange; ``known`` kernels are duplicates."""
+    """Holds one exchange in ``room``; ``known`` kernels are duplicates."""
 
     def __init__(
-        self, *, model: Model, trials: Trials, clock: Clock, way: Way, form: Form, known: frozenset[str]
+        self, *, model: Model, trials: Trials, clock: Clock, room: Room, way: Way, form: Form, known: frozenset[str]
     ) -> None:
-        self._model, self._trials, self._clock = model, trials, clock
+        self._model, self._trials, self._clock, self._room = model, trials, clock, room
         self._way, self._form, self._known = way, form, known
         self._record = Record()
         self._usage = Usage()
         self._latest = Usage()
         self._endpoint = self._name = ""
 
-    async def hold(self, request: CompletionRequest, *, repairs_max: int, repair_tokens_max: int) -> Outcome:
-        """Ask ``request``, and up to ``repairs_max`` times again, for at most ``repair_tokens_max`` tokens more."""
+    async def hold(
+        self, request: CompletionRequest, *, prompt_tokens: int, repairs_max: int, repair_tokens_max: int
+    ) -> Outcome:
+        """Ask ``request``, and up to ``repairs_max`` times again, for at most ``repair_tokens_max`` tokens more.
+
+        ``prompt_tokens`` are those of ``request``. Nothing is asked again for which the context has no room.
+        """
         result: Draft | Problem | None = None
         repairs = spent = 0
+        said_tokens, answer_tokens_max = prompt_tokens, request.output_tokens_max
         while True:
             answer = await self._ask(request)
             if isinstance(answer, ModelError):
@@ -79,8 +95,14 @@ class Conversation:
             # Another turn reads all of this one again, and writes about as much.
             if not wrong or repairs == repairs_max or spent + _tokens(self._latest) > repair_tokens_max:
                 break
+            shown = _shown(answer)
+            # Bounds of texts: what was counted is not on record, and an expansion taken up again decides the same.
+            said_tokens += min(request.output_tokens_max, text_tokens(shown)) + text_tokens(wrong) + 2 * MESSAGE_TOKENS
+            left = self._room.left(said_tokens, answer_tokens_max)
+            if left < min(answer_tokens_max, max(ANSWER_TOKENS_MIN, text_tokens(shown) // BYTES_PER_TOKEN)):
+                break
             repairs += 1
-            request = _again(request, answer, wrong)
+            request = _again(request, shown, wrong, left)
         return Outcome(
             result=result,
             record=self._record.to_bytes(),
@@ -93,11 +115,13 @@ class Conversation:
         self._record.asked(request, self._way.asking.value)
         began = self._clock.monotonic_ns()
         try:
-            completion = await asyncio.wait_for(self._model.complete(request), request.deadline_s)
+            completion = await asyncio.wait_for(self._model.complete(request), request.deadline_s * GIVEN_UP)
         except ModelError as error:
             return self._failed(error, began)
         except TimeoutError:
-            late = ModelError(ModelErrorCode.DEADLINE, f"no answer within {request.deadline_s:g} s")
+            # It was probably sent, and is billed.
+            lost = Usage(requests=1, cost_micro=UNKNOWN, estimated=True)
+            late = ModelError(ModelErrorCode.DEADLINE, f"no answer within {request.deadline_s:g} s", usage=lost)
             return self._failed(late, began)
         self._spend(completion.usage, began)
         self._endpoint, self._name = completion.endpoint, completion.model
@@ -107,6 +131,7 @@ class Conversation:
     def _failed(self, error: ModelError, began_ns: int) -> ModelError:
         self._spend(error.usage, began_ns)
         self._record.failed(error, self._latest)
+        self._endpoint = self._endpoint or error.endpoint
         return error
 
     def _spend(self, usage: Usage, began_ns: int) -> None:
@@ -142,10 +167,15 @@ def _tokens(usage: Usage) -> int:
     return usage.input_tokens + usage.output_tokens
 
 
-def _again(request: CompletionRequest, answer: Completion, wrong: str) -> CompletionRequest:
-    """The same conversation, two messages longer."""
+def _shown(answer: Completion) -> str:
+    """What the model is shown of its answer."""
     said = answer.text.encode("utf-8", "replace").decode()
     if len(said) > QUOTED_CHARS_MAX:
         said = f"{said[:QUOTED_CHARS_MAX]}\n[...]"
-    shown = Message(role=Role.ASSISTANT, text=said if said.strip() else NO_TEXT)
-    return replace(request, messages=(*request.messages, shown, Message(role=Role.USER, text=wrong)))
+    return said if said.strip() else NO_TEXT
+
+
+def _again(request: CompletionRequest, shown: str, wrong: str, answer_tokens_max: int) -> CompletionRequest:
+    """The same conversation, two messages longer."""
+    more = (Message(role=Role.ASSISTANT, text=shown), Message(role=Role.USER, text=wrong))
+    return replace(request, messages=(*request.messages, *more), output_tokens_max=answer_tokens_max)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from synthesizer_svc.prompts import TokenBudget
+from synthesizer_svc.prompts.budget import MARGIN_TOKENS
 
 ANSWER_SHARE = 2
 """An answer takes at most one part in so many of a context: a question that leaves nothing out wants the rest."""
@@ -26,6 +27,10 @@ class Room:
     def answer(self, tokens_max: int) -> int:
         """The longest answer to allow, of at most ``tokens_max`` tokens."""
         return max(1, min(tokens_max, self.context_tokens // ANSWER_SHARE)) if self.context_tokens else tokens_max
+
+    def left(self, said_tokens: int, tokens_max: int) -> int:
+        """The longest answer to allow, of at most ``tokens_max`` tokens, after what was said; below 1 there is none."""
+        return min(tokens_max, self.context_tokens - said_tokens - MARGIN_TOKENS) if self.context_tokens else tokens_max
 
     def question(self, answer_tokens: int) -> TokenBudget:
         """What is left for the prompt beside an answer.

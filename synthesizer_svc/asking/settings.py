@@ -18,7 +18,8 @@ class AskingSettings:
 
     asking: str = HYBRID
     """``whole`` kernels; ``edits`` of a parent; ``moves`` of a schedule; ``hybrid``: results decide who writes. Moves
-    need an emitter of the language: without one, and for drafts that nothing can be edited of, kernels are whole.
+    need an emitter of the language and a parent of a schedule, or none: otherwise, and for drafts that nothing can be
+    edited of, kernels are whole.
     """
     prompt_tokens_max: int = 64_000
     """Of a question, before repairs; an endpoint's ``context_tokens`` may leave less."""

@@ -7,12 +7,13 @@ depends on is in the request, so an expansion answered again is shared out the s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from shared import ids
 from shared.clock import SECOND_NS
 from shared.events import ExpansionRequested, WriterRecord
+from shared.usage import UNKNOWN
 from shared.writers import SCHEDULE
 from synthesizer_svc.prompts import Asking
 
@@ -65,7 +66,7 @@ def _drawn(expansion: ExpansionRequested, records: dict[str, WriterRecord], hour
     stream = ids.stream(expansion.seed, expansion.expansion_id, "writer", index)
     if stream.random() < EXPLORE:
         return stream.choice(sorted(records))
-    costs = {arm: _cost_micro(record, hour_micro) for arm, record in records.items()}
+    costs = _costs_micro(records, hour_micro)
     attempts = sum(record.attempts_milli for record in records.values())
     typical = max(1.0, sum(costs.values()) / max(1.0, attempts / ATTEMPT))
     return max(sorted(records), key=lambda arm: _worth(records[arm], costs[arm], typical, stream))
@@ -79,19 +80,25 @@ def _worth(record: WriterRecord, cost_micro: float, typical_micro: float, stream
     return chance * gain / ((typical_micro + cost_micro) / (1 + tried))
 
 
-def _cost_micro(record: WriterRecord, hour_micro: int) -> float:
-    return record.cost_micro + record.time_ns / SECOND_NS / HOUR_S * hour_micro
+def _costs_micro(records: Mapping[str, WriterRecord], hour_micro: int) -> dict[str, float]:
+    """Time and money of each arm; time alone where the price of one is unknown, which would look free beside others."""
+    priced = all(record.cost_micro != UNKNOWN for record in records.values())
+    return {
+        arm: record.time_ns / SECOND_NS / HOUR_S * hour_micro + (record.cost_micro if priced else 0)
+        for arm, record in records.items()
+    }
 
 
 def _record(arm: str, records: Iterable[WriterRecord]) -> WriterRecord:
     """What ``arm`` has brought; of rewriting, both ways together."""
     names = (Asking.WHOLE.value, Asking.EDITS.value) if arm == REWRITE else (arm,)
     of = [record for record in records if record.writer in names]
+    costs = [record.cost_micro for record in of]
     return WriterRecord(
         writer=arm,
         attempts_milli=sum(record.attempts_milli for record in of),
         gains_milli=sum(record.gains_milli for record in of),
         gain_micro=sum(record.gain_micro for record in of),
         time_ns=sum(record.time_ns for record in of),
-        cost_micro=sum(record.cost_micro for record in of),
+        cost_micro=UNKNOWN if UNKNOWN in costs else sum(costs),
     )

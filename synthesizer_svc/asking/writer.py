@@ -143,12 +143,14 @@ class ModelWriter:
             model=self._model,
             trials=Trials(self._trials, expansion.chip, self._asking.trial_s),
             clock=self._clock,
+            room=self._room,
             way=way,
             form=form,
             known=frozenset(expansion.known_kernel_ids),
         )
         outcome = await conversation.hold(
             request,
+            prompt_tokens=prompt.tokens,
             repairs_max=self._asking.repair_turns,
             repair_tokens_max=self._asking.repair_tokens_max,
         )

@@ -104,6 +104,7 @@ class ModelErrorCode(StrEnum):
 class ModelError(KernelEvolveError):
     """No answer. ``usage`` is what it cost all the same; ``pauses``: no further call can succeed until somebody acts
     or ``retry_after_s`` (0: unknown) have passed, so the search should wait instead of burning its evaluations.
+    ``endpoint`` was sent requests for nothing; empty when none was sent.
     """
 
     def __init__(
@@ -114,9 +115,10 @@ class ModelError(KernelEvolveError):
         usage: Usage | None = None,
         pauses: bool = False,
         retry_after_s: float = 0.0,
+        endpoint: str = "",
     ) -> None:
         self.code, self.detail, self.usage, self.pauses = str(code), detail, usage or Usage(), pauses
-        self.retry_after_s = retry_after_s
+        self.retry_after_s, self.endpoint = retry_after_s, endpoint
         super().__init__(f"{self.code}: {detail}")
 
 

@@ -93,6 +93,7 @@ class Endpoint:
             raise self._failed(fault, self._sum(spent, began_ns), remaining_s()) from None
         except ModelError as error:  # of who pays
             error.usage = self._sum(spent, began_ns)
+            error.endpoint = self._asked(error.usage)
             raise
         return replace(completion, usage=self._sum(spent, began_ns))
 
@@ -169,7 +170,11 @@ class Endpoint:
             usage=usage,
             pauses=fault.hopeless or waits,
             retry_after_s=fault.retry_after_s,
+            endpoint=self._asked(usage),
         )
+
+    def _asked(self, usage: Usage) -> str:
+        return self.name if usage.requests else ""
 
     def _sum(self, spent: list[Usage], began_ns: int) -> Usage:
         return replace(total(*spent), latency_ns=self._clock.monotonic_ns() - began_ns)

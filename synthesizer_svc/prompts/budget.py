@@ -72,9 +72,9 @@ class TokenBudget:
 
     @classmethod
     def of(cls, *, context_tokens: int, output_tokens: int, prompt_tokens_max: int) -> TokenBudget:
-        """What an endpoint's context leaves beside its answers and a margin, at most ``prompt_tokens_max``.
+        """What an endpoint's context leaves beside its answer and a margin, at most ``prompt_tokens_max``.
 
-        ``context_tokens`` 0 is unknown. ``output_tokens`` is for all answers of the conversation, repairs included.
+        ``context_tokens`` 0 is unknown. ``output_tokens`` is for the first answer: repairs share what it leaves.
 
         Raises:
             ValueError: as the class does.

@@ -101,14 +101,12 @@ async def worker(ports: Ports, settings: Settings) -> AsyncIterator[Worker]:
         settings = replace(settings, timing=replace(settings.timing, noisy_tries=1), chip=CHIP, cache=known)
         launchers = Launchers(target)
         stack.callback(launchers.close)
-        measurer = Measurer(device, poison, settings, launchers)
-        stack.callback(measurer.close)
         oracle = TrustedChild("oracle", cpus=(), environment=threads, where="the experiment")
         yield Worker(
             settings=settings,
             toolchain=toolchain,
             device=device,
-            measurer=measurer,
+            measurer=Measurer(device, poison, settings, launchers),
             canary=Canary(toolchain, device, poison, settings),
             oracle=await stack.enter_async_context(oracle),
             cpus=(max(os.sched_getaffinity(0)),),

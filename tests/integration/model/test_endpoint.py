@@ -199,8 +199,10 @@ async def test_an_endpoint_that_keeps_failing_is_left_alone_by_all_replicas_and_
 async def test_an_unpaid_bill_stops_every_question_after_the_first():
     script = answered(429, error("spent", "credit_balance_exhausted", "insufficient_quota"))
     async with fault_server(script) as server, endpoint_at(settings_for(server), breaker=BREAKER) as model:
-        codes = [(await outcome_of(model)).code for _ in range(5)]
-    assert codes == ["spend_limit"] * 5
+        outcomes = [await outcome_of(model) for _ in range(5)]
+    assert [outcome.code for outcome in outcomes] == ["spend_limit"] * 5
+    # Who was asked in vain is named, and nobody where nothing was sent.
+    assert [outcome.endpoint for outcome in outcomes] == ["e", "", "", "", ""]
     assert len(server.received) == 1
 
 
@@ -215,8 +217,8 @@ async def test_limits_of_rates_never_open_it():
 @on_loop
 async def test_a_question_too_long_for_its_time_says_nothing_against_the_endpoint():
     async with fault_server(endpoint.stalled) as server, endpoint_at(settings_for(server), breaker=FIRST) as model:
-        codes = [(await outcome_of(model, SHORT)).code for _ in range(2)]
-    assert codes == ["deadline"] * 2
+        outcomes = [await outcome_of(model, SHORT) for _ in range(2)]
+    assert [(outcome.code, outcome.endpoint) for outcome in outcomes] == [("deadline", "e")] * 2
     assert len(server.received) == 2
 
 

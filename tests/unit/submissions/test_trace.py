@@ -95,10 +95,14 @@ def test_a_kernel_that_passed_without_being_timed_is_no_trace():
         record(replace(PASSED, timings=(), speedups=()))
 
 
-@pytest.mark.parametrize("value", ["nan", "inf", "-1", "many"])
-def test_an_error_that_is_no_number_is_not_a_number_there_either(value):
+@pytest.mark.parametrize(
+    ("value", "theirs"), [("nan", "NaN"), ("-1", "NaN"), ("many", "NaN"), ("-inf", "NaN"), ("inf", "Infinity")]
+)
+def test_an_error_that_is_no_finite_number_is_the_string_that_their_schema_has_for_it(value, theirs):
     broken = Evaluation(status=Status.WRONG_RESULT, evidence=(Entry(name="max_error", value=value),))
-    assert record(broken)["evaluation"]["correctness"]["max_absolute_error"] == "NaN"
+    made = record(broken)
+    assert made["evaluation"]["correctness"]["max_absolute_error"] == theirs
+    assert json.loads(trace.line(made), parse_constant=pytest.fail) == made
 
 
 def test_a_trace_is_one_line_of_strict_json():

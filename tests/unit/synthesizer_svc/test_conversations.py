@@ -15,11 +15,14 @@ from shared.events import Status, Usage
 from shared.trial_build import BuildErrors
 from synthesizer_svc.asking.conversation import Conversation, Problem
 from synthesizer_svc.asking.form import Form
+from synthesizer_svc.asking.room import Room
 from synthesizer_svc.asking.trials import Trials
 from synthesizer_svc.asking.ways import Draft, Edits, Whole
 from synthesizer_svc.model import Completion, CompletionRequest, Message, ModelError, Role
+from synthesizer_svc.prompts.budget import MARGIN_TOKENS
 from tests.fakes.talker import Builder, Talker
 
+ROOM = Room(prompt_tokens_max=64_000)
 FORM = Form(language="cpp", entry="ke_launch", flags=("-O3",))
 SOURCE = 'extern "C" int ke_launch(int n) { return 0; }\n'
 BETTER = SOURCE.replace("0;", "1;")
@@ -36,17 +39,19 @@ QUESTION = CompletionRequest(
 EDIT = "<<<<<<< SEARCH\n{}\n=======\n{}\n>>>>>>> REPLACE\n"
 
 
-def hold(answers, *, builder=None, way=None, known=(), repairs=2, tokens=10_000):
+def hold(answers, *, builder=None, way=None, known=(), repairs=2, tokens=10_000, room=ROOM, prompt=50):
     talker = answers if isinstance(answers, Talker) else Talker(answers)
     conversation = Conversation(
         model=talker,
         trials=Trials(builder, "cpu-x86_64", 5.0),
         clock=ManualClock(0),
+        room=room,
         way=way or Whole(FORM),
         form=FORM,
         known=frozenset(known),
     )
-    return talker, asyncio.run(conversation.hold(QUESTION, repairs_max=repairs, repair_tokens_max=tokens))
+    holding = conversation.hold(QUESTION, prompt_tokens=prompt, repairs_max=repairs, repair_tokens_max=tokens)
+    return talker, asyncio.run(holding)
 
 
 def lines(outcome):
@@ -198,13 +203,73 @@ def test_an_answer_that_does_not_come_in_time_is_given_up():
         model=Silent([]),
         trials=Trials(None, "", 1.0),
         clock=ManualClock(0),
+        room=ROOM,
         way=Whole(FORM),
         form=FORM,
         known=frozenset(),
     )
     question = replace(QUESTION, deadline_s=0.01)
-    outcome = asyncio.run(conversation.hold(question, repairs_max=2, repair_tokens_max=100))
+    outcome = asyncio.run(conversation.hold(question, prompt_tokens=50, repairs_max=2, repair_tokens_max=100))
     assert outcome.result.code == "deadline"
+    # Somebody was asked, and nobody knows what it cost: that is not nothing.
+    assert (outcome.usage.requests, outcome.usage.cost_micro, outcome.usage.estimated) == (1, -1, True)
+
+
+def test_a_model_that_keeps_its_deadline_itself_says_what_it_cost():
+    class Late(Talker):
+        async def complete(self, request):
+            await asyncio.sleep(request.deadline_s)
+            raise ModelError("deadline", "late", usage=Usage(requests=1, cost_micro=7), endpoint="slow")
+
+    conversation = Conversation(
+        model=Late([]),
+        trials=Trials(None, "", 1.0),
+        clock=ManualClock(0),
+        room=ROOM,
+        way=Whole(FORM),
+        form=FORM,
+        known=frozenset(),
+    )
+    question = replace(QUESTION, deadline_s=2.0)
+    outcome = asyncio.run(conversation.hold(question, prompt_tokens=50, repairs_max=2, repair_tokens_max=100))
+    assert (outcome.usage.cost_micro, outcome.endpoint) == (7, "slow")
+
+
+def test_who_was_asked_in_vain_is_named():
+    _, outcome = hold([ModelError("answer", "cut off", usage=Usage(requests=2, cost_micro=9), endpoint="dear")])
+    assert (outcome.endpoint, outcome.model, outcome.usage.cost_micro) == ("dear", "", 9)
+    # Of a conversation with answers it is who gave the last one.
+    _, outcome = hold(["One.", ModelError("answer", "cut off", usage=Usage(requests=1), endpoint="dear")])
+    assert (outcome.endpoint, outcome.model) == ("here", "talker-1")
+
+
+def test_nothing_is_asked_again_that_the_context_has_no_room_for():
+    small = Room(prompt_tokens_max=64_000, context_tokens=1_000)
+    talker, outcome = hold(["One.", GOOD], room=small, prompt=900 - MARGIN_TOKENS)
+    assert len(talker.asked) == 1
+    assert outcome.result.code == "no_block"
+    # The kernel that does not build is handed on all the same.
+    talker, outcome = hold([GOOD, OTHER], room=small, prompt=900 - MARGIN_TOKENS, builder=Builder(ERRORS))
+    assert (len(talker.asked), outcome.result.source) == (1, SOURCE)
+
+
+def test_whatever_is_said_the_context_holds_question_and_answer():
+    for context in range(600, 2_000, 20):
+        room, prompt = Room(prompt_tokens_max=64_000, context_tokens=context), 300
+        talker, _ = hold(["One.", "Two. " * 30, GOOD], room=room, prompt=prompt)
+        for request in talker.asked[1:]:
+            added = sum(len(message.text.encode()) for message in request.messages[1:])
+            assert prompt + added + request.output_tokens_max + MARGIN_TOKENS <= context
+    assert len(talker.asked) == 3
+
+
+def test_another_turn_is_decided_the_same_when_answers_come_from_the_record():
+    def asked(usage):
+        answers = [Completion(text="One. " * 20, usage=usage), Completion(text="Two. " * 20, usage=usage), GOOD]
+        talker, _ = hold(answers, room=Room(prompt_tokens_max=64_000, context_tokens=1_500), prompt=300)
+        return [request.hash for request in talker.asked]
+
+    assert asked(Usage(input_tokens=90, output_tokens=20, requests=1)) == asked(Usage())
 
 
 def test_every_turn_is_on_record_with_its_hash_and_usage():

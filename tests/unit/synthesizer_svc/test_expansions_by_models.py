@@ -45,6 +45,10 @@ def first_on_offer(request):
     return json.dumps({"because": "it fits", "changes": [{"decision": key, "value": value}]})
 
 
+def by_seed(request):
+    return f"```cpp\n{KERNEL}\n// {request.seed}\n```"
+
+
 def expand(model, *, asking="whole", share=100, lowering=None, knowledge=None, trials=None, settings=None, **changes):
     """The facts of one expansion, and the desk's blobs."""
 
@@ -135,9 +139,6 @@ def test_where_no_move_is_left_models_rewrite_when_they_write_alone_and_schedule
                 found += await at.facts(request)
         return found
 
-    def by_seed(request):
-        return f"```cpp\n{KERNEL}\n// {request.seed}\n```"
-
     facts = asyncio.run(scenario())
     assert all(isinstance(fact, CandidateProduced) for fact in facts)
     if share == 100:
@@ -167,6 +168,13 @@ def test_an_expansion_pauses_when_nobody_can_fill_in():
         assert isinstance(fact, ExpansionFailed)
         assert (fact.code, fact.detail, fact.pauses) == ("endpoint", "nobody answers", True)
         assert fact.usage.requests == 6
+
+
+def test_a_paid_answer_that_is_no_kernel_is_told_though_the_money_ran_out_after_it():
+    model = Talker(["No.", DEAD, DEAD])
+    facts, blobs = expand(model, count=2, settings={"repair_turns": 0})
+    assert [(fact.code, fact.context.endpoint) for fact in facts] == [("no_block", "here"), ("endpoint", "")]
+    assert b'"No."' in blobs[facts[0].context.conversation_hash]
 
 
 def test_what_was_written_before_the_money_ran_out_is_kept():
@@ -236,6 +244,22 @@ def test_without_an_emitter_kernels_are_whole_whatever_was_asked_for():
         kernel = fact.kernel
         assert (kernel.language, kernel.entry, kernel.flags) == ("python", "ModelNew", ())
         assert blobs[kernel.source_hash].startswith(module.encode())
+
+
+@pytest.mark.parametrize(("asking", "share"), [("hybrid", 50), ("hybrid", 100), ("moves", 100)])
+def test_moves_are_not_chosen_for_a_parent_that_no_schedule_wrote(asking, share):
+    model = Talker(by_seed)
+    for n in range(4):
+        facts, _ = expand(
+            model, asking=asking, share=share, count=3, parent={"source": "// by hand\n"}, expansion_id=f"e{n}"
+        )
+        assert {fact.context.asking for fact in facts} <= ({"whole"} if share == 100 else {"whole", ""})
+    assert model.asked
+    assert not any(request.schema for request in model.asked)
+    # A schedule's parent has somewhere to move to.
+    model = Talker(first_on_offer)
+    (fact,), _ = expand(model, asking="moves", count=1, parent={"schedule": SPACE.default()})
+    assert fact.context.asking == "moves"
 
 
 LONG = KERNEL + "\n" + "".join(f"// line {n}\n" for n in range(400))

@@ -146,6 +146,7 @@ NO_MODULES = {
     "a NUL": (f"```python\n{MODULE}\0```\n", "truncated"),
     "a NUL in a line": (f"```python\n{MODULE}# \0\n```\n", "unreadable"),
     "brackets without end": (f"```python\n{MODULE}{'[' * 1000}{']' * 1000}\n```\n", "syntax"),
+    "an f-string of too many holes": (f"```python\n{MODULE}x = f'{'{x}' * 6_000}'\n```\n", "syntax"),
     "a tower of signs": (f"```python\n{MODULE}x = {'-' * 50_000}1\n```\n", "syntax"),
 }
 

@@ -83,6 +83,15 @@ def test_money_and_time_count_alike():
     assert shares(time, ("moves", "rewrite"), share=100)["rewrite"] > 0.8
 
 
+def test_a_writer_of_unknown_price_is_not_taken_for_free():
+    equal = {"gains": 8, "gain_micro": 800_000}
+    dear = record("moves", **equal, seconds=32, cost_micro=10 * HOUR)
+    for unknown in ("whole", "edits"):  # of the same arm
+        writers = (dear, record(unknown, **equal, seconds=160, cost_micro=-1), record("schedule"))
+        # By time alone: who is faster for the same gain is asked more, whatever the other may cost.
+        assert shares(writers, ("moves", "rewrite"), share=100)["moves"] > 0.7
+
+
 def test_whole_kernels_and_edits_are_one_arm():
     writers = (record("edits", gains=16, gain_micro=5_000_000), record("moves"), record("schedule"))
     assert shares(writers)["rewrite"] > 0.8
