@@ -36,8 +36,8 @@ nothing by it, because results were read before, and are compared afterwards."""
 WAKING_CPU_NS = 150_000
 """Processor time for an empty command to a process that was frozen; all above it is charged to the call."""
 EARLY_NS = 20_000_000
-"""As ``HIDDEN_NS`` is for a native kernel: a process that was just forked copies pages when it first runs, and on a busy
-machine that took 2 ms. It is charged, so nothing is gained by as much."""
+"""As ``HIDDEN_NS`` is for a native kernel: a process that was just forked copies pages when it first runs, which took
+2 ms on a busy machine. It is charged, so nothing is gained by as much."""
 QUICK_S = 30.0
 """At most, for loading and for warming up where nothing is compiled on first use."""
 
