@@ -97,7 +97,7 @@ class Server:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                preexec_fn=_die_with_parent,  # noqa: PLW1509 - one system call, no lock
+                preexec_fn=die_with_parent,  # noqa: PLW1509 - one system call, no lock
             )
         deadline = time.monotonic() + START_S
         while self._process.poll() is None and time.monotonic() < deadline:
@@ -129,7 +129,7 @@ def free_port() -> int:
             return port
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

@@ -28,6 +28,7 @@ def of_compose(compose: Mapping[str, Any], folder: Path) -> Iterator[str]:
     for process in found:
         yield from rules.of_process(process)
     yield from rules.of_calls(found, frozenset(compose["services"]))
+    yield from rules.of_trials(found)
 
 
 def of_kubernetes(k8s: Path) -> Iterator[str]:
@@ -49,6 +50,7 @@ def of_objects(objects: Sequence[Object]) -> Iterator[str]:
     for process in found:
         yield from rules.of_process(process)
     yield from rules.of_calls(found, services)
+    yield from rules.of_trials(found)
     yield from rules.of_pools(objects, found)
     yield from rules.of_references(objects)
     yield from rules.of_security(objects)

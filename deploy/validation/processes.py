@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -93,9 +94,7 @@ def _variables(container: Mapping[str, Any], configs: Mapping[str, Mapping[str, 
 
 
 def _interpolated(text: str) -> object:
-    """``${NAME:-default}`` → the default; ``${NAME:?why}`` is a secret."""
+    """``${NAME:-default}`` → the default, wherever it is; ``${NAME:?why}`` is a secret."""
     if ":?" in text:
         return SECRET
-    if text.startswith("${") and ":-" in text:
-        return text.partition(":-")[2].removesuffix("}")
-    return text
+    return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", text)

@@ -39,14 +39,31 @@ def of_calls(processes: Sequence[Process], names: frozenset[str]) -> Iterator[st
     ports = {process.name: _port(process.settings.get("GRPC_LISTEN", "")) for process in processes}
     for process in processes:
         for variable, value in process.settings.items():
-            url = urlsplit(value)
-            if url.scheme == "grpc" and (url.hostname not in names or ports.get(str(url.hostname)) != url.port):
-                yield f"{process.where}: {variable}={value} is no service of this installation"
+            for named in value.split(","):
+                url = urlsplit(named.rpartition("=")[2])
+                if url.scheme == "grpc" and (url.hostname not in names or ports.get(str(url.hostname)) != url.port):
+                    yield f"{process.where}: {variable}={named} is no service of this installation"
+
+
+def of_trials(processes: Sequence[Process]) -> Iterator[str]:
+    """A synthesizer may ask a worker of each chip to build what a model wrote, with a token."""
+    pools = {process.settings.get("EVALUATOR_CHIP", ""): process.name for process in processes if _evaluates(process)}
+    for process in processes:
+        if process.module != "synthesizer_svc":
+            continue
+        told = (part.partition("=") for part in process.settings.get("EVALUATOR_URLS", "").split(",") if part)
+        asked = {chip: urlsplit(url).hostname for chip, _, url in told}
+        for chip, name in sorted(pools.items()):
+            if asked.get(chip) != name:
+                yield f"{process.where}: EVALUATOR_URLS names {asked.get(chip)} for {chip}, expected {name}"
+        yield from (f"{process.where}: EVALUATOR_URLS: nobody evaluates {chip}" for chip in sorted({*asked} - {*pools}))
+        if asked and "KERNELEVOLVE_TOKEN" not in process.variables:
+            yield f"{process.where}: asks evaluators without a token"
 
 
 def of_pools(objects: Sequence[Object], processes: Sequence[Process]) -> Iterator[str]:
     """Each ScaledObject watches the group and the topic of the chip whose workers it scales."""
-    workers = {process.name: process for process in processes if process.module == "evaluator_svc"}
+    workers = {process.name: process for process in processes if _evaluates(process)}
     scaled = set()
     for found in objects:
         if found["kind"] != "ScaledObject":
@@ -133,6 +150,10 @@ def of_compose(compose: Mapping[str, Any], folder: Path) -> Iterator[str]:
         for file in files:
             if file.startswith(".") and not (folder / file).exists():
                 yield f"{where}: needs {file}, which does not exist"
+
+
+def _evaluates(process: Process) -> bool:
+    return process.module == "evaluator_svc"
 
 
 def _command(process: Process) -> Iterator[str]:

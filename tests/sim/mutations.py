@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from search_svc.owner import Held, Owner
@@ -12,6 +12,7 @@ from search_svc.tree import Tree
 from shared.bus import Delivery
 from shared.events import Envelope, SearchPaused
 from shared.store import Journal, JournalEntry
+from tests.fakes.landscape import Landscape, Moody
 from tests.sim.world import Recipe
 
 
@@ -125,15 +126,16 @@ class Mutation:
 
     recipe: Recipe
     expected: str
+    landscape: Landscape = field(default_factory=Landscape)
 
 
 MUTATIONS: dict[str, Mutation] = {
     "commit before journal": Mutation(Recipe(subscription=CommitsFirst), "Stalled"),
     "no dedupe": Mutation(Recipe(owner=ForgetsWhatItSaw, journal=NoUniqueEvents), "applied twice"),
     "no dedupe, but a journal with unique events": Mutation(Recipe(owner=ForgetsWhatItSaw), "races for one fact"),
-    "no outbox flush on restart": Mutation(Recipe(owner=ForgetsTheOutbox), "never marked sent"),
+    "no outbox flush on restart": Mutation(Recipe(owner=ForgetsTheOutbox), "Stalled"),
     "random ids": Mutation(Recipe(owner=DrawsIds), "ReplayDivergence"),
     "publish before journal": Mutation(Recipe(owner=PublishesFirst), "before they were journalled"),
-    "hears its own pauses": Mutation(Recipe(owner=HearsItself), "came back to it as facts"),
+    "hears its own pauses": Mutation(Recipe(owner=HearsItself), "came back to it as facts", Moody()),
     "no expected-seq fence": Mutation(Recipe(journal=NoFence), "altered after it was written"),
 }

@@ -64,7 +64,7 @@ def test_a_recipe_with_one_step_wrong_is_caught(name):
                 searches=searches(seed),
                 crash_rate=0.04,
                 recipe=MUTATIONS[name].recipe,
-                landscape=landscape(seed),
+                landscape=MUTATIONS[name].landscape,
             )
         ):
             assert MUTATIONS[name].expected in caught

@@ -36,7 +36,12 @@ def replica(
 ) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "tests.integration.model.asker", f"sqlite:{store}", cache_url, vendor.url]
     return subprocess.Popen(
-        [*command, str(tokens), str(questions)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, str(tokens), str(questions)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=servers.die_with_parent,  # noqa: PLW1509 - one system call; a test that is ended leaves none behind
     )
 
 

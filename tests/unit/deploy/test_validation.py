@@ -14,6 +14,8 @@ import yaml
 
 from deploy.validation import checks, images, linters, manifests, variables
 from deploy.validation.variables import ROOT
+from shared.rpc import methods
+from shared.rpc.tokens import ROLES
 
 DEPLOY = ROOT / "deploy"
 POOL = "evaluator-cpu-x86-64"
@@ -81,7 +83,7 @@ BROKEN: dict[str, tuple[Callable[[list[dict[str, Any]]], object], str]] = {
     "a pool that scales nothing": (
         lambda o: find(o, "ScaledObject", POOL)["spec"]["scaleTargetRef"].update(name="evaluator"), "no evaluator"),
     "a pool of a chip that nobody announced": (
-        lambda o: find(o, "Deployment", "evaluator-amd-gfx942")["metadata"].pop("annotations"), "unknown: add"),
+        lambda o: container(o, POOL)["env"].append({"name": "EVALUATOR_CHIP", "value": "tpu-v9"}), "unknown: add"),
     "a drain that is cut off": (
         lambda o: pod(o, POOL).update(terminationGracePeriodSeconds=30), "is killed 30 s after"),
     "a longer drain than the grace": (
@@ -92,6 +94,20 @@ BROKEN: dict[str, tuple[Callable[[list[dict[str, Any]]], object], str]] = {
         lambda o: config(o).update(METRICS_LISTEN="0.0.0.0:9999"), "is no containerPort"),
     "a service's URL with another port": (
         lambda o: config(o).update(KNOWLEDGE_URL="grpc://knowledge:1"), "no service of this installation"),
+    "a chip whose pool builds nothing for the synthesizer": (
+        lambda o: config(o).update(EVALUATOR_URLS=""), "EVALUATOR_URLS names None for cpu-x86_64"),
+    "a pool asked for another chip": (
+        lambda o: config(o).update(EVALUATOR_URLS=config(o)["EVALUATOR_URLS"].replace("cpu-x86-64:", "nvidia-sm-90:")),
+        "expected evaluator-cpu-x86-64"),
+    "a pool that is not there": (
+        lambda o: config(o).update(EVALUATOR_URLS="cpu-x86_64=grpc://evaluator:50051"), "no service of this"),
+    "a chip that nobody evaluates": (
+        lambda o: config(o).update(EVALUATOR_URLS=f"{config(o)['EVALUATOR_URLS']},tpu=grpc://search:50051"),
+        "nobody evaluates tpu"),
+    "a synthesizer without a token": (
+        lambda o: container(o, "synthesizer").update(
+            env=[e for e in container(o, "synthesizer")["env"] if e["name"] != "KERNELEVOLVE_TOKEN"]),
+        "asks evaluators without a token"),
     "a file that is not mounted": (
         lambda o: config(o).update(GRPC_TOKENS="/etc/tokens.toml"), "lies in no mount"),
     "gRPC for everybody": (
@@ -138,6 +154,8 @@ BROKEN_COMPOSE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         lambda s: s["evaluator-cpu"]["environment"].update(EVALUATOR_CHIP="cpu-z80"), "unknown: add"),
     "a neighbour that is not there": (
         lambda s: s["synthesizer"]["environment"].update(KNOWLEDGE_URL="grpc://knowhow:50051"), "no service of this"),
+    "trial builds by nobody": (
+        lambda s: s["synthesizer"]["environment"].pop("EVALUATOR_URLS"), "EVALUATOR_URLS names None for cpu-x86_64"),
 }  # fmt: skip
 
 
@@ -148,6 +166,23 @@ def test_a_compose_file_is_refused_for(what, compose):
     breaking(broken["services"])
     complaints = list(checks.of_compose(broken, DEPLOY))
     assert any(said in complaint for complaint in complaints), complaints
+
+
+@pytest.mark.parametrize("page", ["secrets/README.md", "k8s/README.md"])
+def test_the_synthesizers_token_that_is_asked_for_may_call_what_it_calls(page):
+    (word,) = re.findall(r"token new --role (\w+) --name synthesizer", (DEPLOY / page).read_text())
+    called = [
+        methods.of("/protos.evaluator.v1.EvaluatorService/Build"),
+        methods.of("/protos.knowledge.v1.KnowledgeService/Retrieve"),
+        methods.of("/protos.knowledge.v1.KnowledgeService/ListSkills"),
+    ]
+    assert ROLES.index(word) >= max(ROLES.index(method.role.word) for method in called)
+
+
+def test_pools_that_are_left_out_are_not_asked():
+    objects = manifests.composed(DEPLOY / "k8s", ["components/nvidia", "components/mesh"])
+    assert config(objects)["EVALUATOR_URLS"] == ",nvidia-sm_90=grpc://evaluator-nvidia-sm-90:50051"
+    assert list(checks.of_objects(objects)) == []
 
 
 def test_a_patch_of_nothing_is_refused_by_kustomize(tmp_path):
