@@ -1,24 +1,34 @@
-"""The controller's side of the baseline process: eager and compiled PyTorch on inputs the controller rewrites."""
+"""The controller's side of the baseline process: eager and compiled PyTorch on inputs that the controller writes.
+
+Its blocks are as a candidate's: every call on a set of inputs of its own, every output kept until its set is used
+again, all of it out of the caches before the block begins. Its values stay, because nobody there remembers.
+"""
 
 from __future__ import annotations
 
 import mmap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from evaluator_svc.freshness import Fresh
 from evaluator_svc.oracle import new_seed
+from evaluator_svc.runner.program import stopwatch_library
 from evaluator_svc.target import Target
 from evaluator_svc.tensors import TensorSpec
 from evaluator_svc.trusted_child import TrustedChild
+from shared.contract import Contract
 from shared.events import OperatorRef
 
 EAGER, COMPILED, FLUSH = "eager", "compiled", "flush"
 LOAD_S = 60.0
+COOL_S = 60.0
 FLUSH_CALLS = 200
 ALIGNMENT = 64
+UNMUTATED = Contract()
 
 
 class Baselines:
@@ -30,42 +40,74 @@ class Baselines:
     def __init__(self, child: TrustedChild, operator: OperatorRef, scratch: Path, *, target: Target) -> None:
         self._child, self._operator, self._scratch, self._target = child, operator, scratch, target
         self._stale = False
+        self._filled = 0
+        """Sets that hold values of a pool."""
+        self.sets = 0
+        """Of inputs, over which blocks may rotate."""
         self.flush_ns = 0.0
         """What emptying the cache costs before each call, by the controller's clock; 0 where it is not done."""
         self.own_ns = 0
         """What the last ``run`` took by the child's own clock, without the way to it and back."""
-        self._views: list[NDArray[np.uint8]] = []
+        self._rows: list[NDArray[np.uint8]] = []
+        """By input: sets x bytes."""
         self.names: tuple[str, ...] = (EAGER,)
         self.unavailable = ""
         """Why there is no compiled baseline, or empty."""
 
-    async def open(self, source: str, inputs: Sequence[TensorSpec], *, threads: int, timeout_s: float) -> None:
-        """Load the operator and place its inputs, parameters and buffers in memory shared with this process."""
+    async def open(
+        self,
+        source: str,
+        inputs: Sequence[TensorSpec],
+        *,
+        sets: int = 1,
+        contract: Contract = UNMUTATED,
+        threads: int,
+        timeout_s: float,
+    ) -> None:
+        """Load the operator and place ``sets`` sets of its inputs, parameters and buffers in memory shared with this
+        process. By ``contract`` parameters may be those of the first set in every call.
+        """
         fields = {"role": "baseline", "source": source, "name": self._operator.name}
         device = self._target.torch_device
         await self._child.ask("open", timeout_s=timeout_s, threads=threads, seed=new_seed(), device=device, **fields)
-        layout, offset = [], 0
+        layout, stride = [], 0
         for spec in inputs:
-            layout.append({"shape": list(spec.shape), "dtype": spec.dtype.value, "offset": offset})
-            offset += -(-spec.nbytes // ALIGNMENT) * ALIGNMENT
+            layout.append({"shape": list(spec.shape), "dtype": spec.dtype.value, "offset": stride})
+            stride += -(-max(spec.nbytes, 1) // ALIGNMENT) * ALIGNMENT
         path = self._scratch / "baseline-inputs"
         with path.open("w+b") as file:
-            file.truncate(offset)
-            memory = mmap.mmap(file.fileno(), offset)
+            file.truncate(sets * stride)
+            memory = np.frombuffer(mmap.mmap(file.fileno(), sets * stride), dtype=np.uint8)
+        shared = {"path": str(path), "blocks": layout, "sets": sets, "stride": stride}
         try:
-            await self._child.ask("attach", timeout_s=timeout_s, path=str(path), blocks=layout)
+            await self._child.ask(
+                "attach",
+                timeout_s=timeout_s,
+                cooler=str(stopwatch_library()),
+                bound_once=contract.persistent_weights,
+                **shared,
+            )
         finally:
             path.unlink()
-        self._views = [
-            np.frombuffer(memory, dtype=np.uint8, count=spec.nbytes, offset=int(str(block["offset"])))
+        self.sets = sets
+        self._rows = [
+            as_strided(memory[int(str(block["offset"])) :], shape=(sets, spec.nbytes), strides=(stride, 1))
             for spec, block in zip(inputs, layout, strict=True)
         ]
 
-    def write_inputs(self, inputs: Sequence[NDArray[np.uint8]]) -> None:
-        """Overwrite what both baselines read."""
-        for view, data in zip(self._views, inputs, strict=True):
-            view[:] = data
+    def write(self, sets: Iterable[int], inputs: Sequence[NDArray[np.uint8]]) -> None:
+        """Overwrite what both baselines read in these sets."""
+        places = list(sets)
+        for rows, data in zip(self._rows, inputs, strict=True):
+            for set_ in places:
+                rows[set_] = data
         self._stale = self._target.on_gpu
+
+    def fill(self, pool: Sequence[Fresh], span: int, *, again: bool = False) -> None:
+        """Have the first ``span`` sets hold draws of ``pool``, in turn; ``again``: whatever they hold."""
+        for set_ in range(0 if again else self._filled, span):
+            self.write((set_,), pool[set_ % len(pool)].case.inputs)
+        self._filled = max(self._filled, span)
 
     async def compile(self, *, timeout_s: float) -> None:
         """Prepare the compiled baseline; when that fails, ``unavailable`` says why. Inputs must be written before."""
@@ -75,15 +117,28 @@ class Baselines:
         self.names = (EAGER,) if self.unavailable else (EAGER, COMPILED)
         if self._target.on_gpu:
             for _ in range(2):  # the first warms up
-                elapsed, _ = await self._child.timed("run", timeout_s=timeout_s, which=FLUSH, calls=FLUSH_CALLS)
+                elapsed, _ = await self._timed(FLUSH, FLUSH_CALLS, 0, 1, timeout_s)
             self.flush_ns = elapsed / FLUSH_CALLS
 
-    async def run(self, which: str, calls: int, *, timeout_s: float) -> int:
-        """Run ``calls`` calls; their time in ns by the controller's clock, less that of the flushes between them."""
+    async def cool(self, first: int, calls: int, span: int, *, outputs: bool) -> None:
+        """Have no cache hold the inputs (and ``outputs``) of the sets of ``calls`` calls from ``first`` on."""
+        if not self._target.on_gpu:  # there every call has a flush before it
+            await self._child.ask("cool", timeout_s=COOL_S, first=first, calls=calls, span=span, outputs=outputs)
+
+    async def run(self, which: str, calls: int, *, first: int = 0, span: int = 1, timeout_s: float) -> int:
+        """Run ``calls`` calls, call i on set ``(first + i) mod span``; their time in ns by the controller's clock, less
+        that of the flushes between them.
+        """
         await self._refresh()
-        elapsed, said = await self._child.timed("run", timeout_s=timeout_s, which=which, calls=calls)
-        self.own_ns = max(1, int(said["own_ns"]) - round(calls * self.flush_ns))
+        elapsed, own_ns = await self._timed(which, calls, first, span, timeout_s)
+        self.own_ns = max(1, own_ns - round(calls * self.flush_ns))
         return max(1, elapsed - round(calls * self.flush_ns))
+
+    async def _timed(self, which: str, calls: int, first: int, span: int, timeout_s: float) -> tuple[int, int]:
+        elapsed, said = await self._child.timed(
+            "run", timeout_s=timeout_s, which=which, calls=calls, first=first, span=span
+        )
+        return elapsed, int(said["own_ns"])
 
     async def _refresh(self) -> None:
         """Have the device's copies of the inputs renewed, if they are old."""

@@ -93,7 +93,6 @@ class Evaluator:
     async def close(self) -> None:
         await self._benches.close()
         self._launchers.close()
-        self._measurer.close()
 
     async def admit(self, operator: OperatorRef, threads: int) -> None:
         """Admit ``operator`` now, so that a bad one is refused before any search.
@@ -199,6 +198,7 @@ class Evaluator:
                 answers=checked.answers,
                 final=final,
                 ledger=job.ledger,
+                expected_ns=min((c.runner_ns for c in job.ledger.calls if c.calls == 1 and c.runner_ns), default=0.0),
             )
             made = await self._measurer.measure(subject, job.watch)
             job.watch.note("blocks", max((len(timing.block_ns) for timing in made.timings), default=0))

@@ -8,6 +8,7 @@ differ so little from what the process has seen that only a kernel that reads ev
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -74,10 +75,6 @@ class Values:
             return self.fresh.case.name
         return f"{self.fresh.case.name}, element {self.flip.to} of input {self.flip.input} flipped"
 
-    @property
-    def unflipped(self) -> Values:
-        return replace(self, flip=None, first_use=False)
-
     def element(self) -> tuple[int, int, bytes]:
         """Input, offset in bytes and bytes of the element that the flip writes.
 
@@ -95,58 +92,66 @@ class Values:
         )
 
 
-UNUSED_FIRST = 0.6
-"""Chance of a case that the process has not seen, while there is one: so they last for most of a measurement, and a
-kernel that begins to remember late meets new values, too."""
+FLIPPED_MOST = 8
+"""Values of a block that are flipped. Each is verified by itself."""
 
 
 class Deck:
-    """The order in which one process gets values: cases that it has not seen, and between them, flipped where that is
-    new, those that it had longest ago.
+    """What one process gets: whole draws that it has not had, while there are any, and those that it had longest ago, a
+    few of them flipped where that is new.
     """
 
     def __init__(self, cases: Sequence[Fresh], draw: random.Random) -> None:
         self._draw = draw
         self._unused = list(cases)
         draw.shuffle(self._unused)
-        self._used: list[Fresh] = []
+        self._used: deque[Fresh] = deque()
         """The one used longest ago first."""
         self._seen: set[tuple[str, int | None]] = set()
 
     @property
-    def all(self) -> Sequence[Fresh]:
-        return (*self._used, *self._unused)
+    def unused(self) -> int:
+        """Whole draws that the process has not had."""
+        return len(self._unused)
 
-    def next(self) -> Values:
-        """The next values, never those of the call before (unless the pool holds one case alone, without flips)."""
-        if self._unused and (len(self._used) < 2 or self._draw.random() < UNUSED_FIRST):
-            return self._first()
-        fresh = self._used.pop(self._draw.randrange(max(1, len(self._used) // 2)))
-        self._used.append(fresh)
-        return self.used(Values(fresh=fresh, flip=self._draw.choice(self._unseen(fresh) or (None, *fresh.flips))))
+    def open(self, count: int) -> None:
+        """Let ``count`` of the unused draws be among the known ones."""
+        for _ in range(min(count, len(self._unused))):
+            self._used.append(self._unused.pop())
 
-    def unseen(self) -> Values | None:
-        """A whole draw that the process has not seen; None when it has seen all. Flips are not enough where times are
-        compared: who keeps an answer can mend the part that a flip changes.
+    def new(self, count: int) -> list[Values]:
+        """``count`` whole draws that the process has not had. Flips are not enough where times are compared: who keeps
+        an answer can mend the part that a flip changes.
+
+        Raises:
+            ValueError: there are fewer.
         """
-        return self._first() if self._unused else None
+        if count > len(self._unused):
+            raise ValueError(f"{count} draws asked for, {len(self._unused)} unused")
+        dealt = [self._unused.pop() for _ in range(count)]
+        self._used.extend(dealt)
+        return [self._mark(Values(fresh=fresh)) for fresh in dealt]
 
-    def _first(self) -> Values:
-        fresh = self._unused.pop()
-        self._used.append(fresh)
-        return self.used(Values(fresh=fresh))
+    def known(self, count: int) -> list[Values]:
+        """``count`` values for one block: the opened draws in turn, in another order each time, some flipped."""
+        dealt: list[Fresh] = []
+        while len(dealt) < count:
+            some = [self._used.popleft() for _ in range(min(count - len(dealt), max(1, len(self._used) // 2)))]
+            self._used.extend(some)
+            dealt += self._draw.sample(some, len(some))
+        least = int(count > 1)
+        flipped = set(self._draw.sample(range(count), self._draw.randint(least, min(count, FLIPPED_MOST))))
+        return [
+            self._mark(Values(fresh=fresh, flip=self._flip(fresh) if place in flipped else None))
+            for place, fresh in enumerate(dealt)
+        ]
 
-    def _unseen(self, fresh: Fresh) -> tuple[Flip | None, ...]:
-        return tuple(flip for flip in (None, *fresh.flips) if self._key(fresh, flip) not in self._seen)
+    def _flip(self, fresh: Fresh) -> Flip | None:
+        """One that the process has not seen, if there is one."""
+        unseen = [flip for flip in fresh.flips if self._key(fresh, flip) not in self._seen]
+        return self._draw.choice(unseen or fresh.flips) if fresh.flips else None
 
-    def flipped(self, values: Values) -> Values | None:
-        """``values`` with one element flipped; None where no flip of them shows."""
-        if not values.fresh.flips:
-            return None
-        flips = [flip for flip in values.fresh.flips if flip is not values.flip] or list(values.fresh.flips)
-        return self.used(replace(values, flip=self._draw.choice(flips)))
-
-    def used(self, values: Values) -> Values:
+    def _mark(self, values: Values) -> Values:
         """``values``, marked with whether the process had them; now it has."""
         key = self._key(values.fresh, values.flip)
         first = key not in self._seen
@@ -200,8 +205,10 @@ def shows(flip: Flip, references: Sequence[Reference]) -> bool:
     return False
 
 
-def right(values: Values, outputs: Sequence[bytearray]) -> bool:
-    """Whether ``outputs`` are within the limits for ``values``; those of a flip are changed meanwhile, and put back."""
+def right(values: Values, outputs: Sequence[bytearray | Array]) -> bool:
+    """Whether ``outputs`` (bytes that can be written) are within the limits for ``values``; those of a flip are changed
+    meanwhile, and put back.
+    """
     references = values.fresh.case.references
     if values.flip is None:
         return all(within(reference, data) for reference, data in zip(references, outputs, strict=True))

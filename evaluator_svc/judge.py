@@ -22,8 +22,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evaluator_svc.cases import CHUNK, Array, Bytes, Demand, Reference, elements, errors, widened
 from evaluator_svc.layers import Layer, caught
@@ -78,20 +80,42 @@ def judge(reference: Reference, data: Bytes, *, bitwise: bool = False) -> Verdic
     return Verdict(evidence=_numbers(reference, rmse, top))
 
 
-@QUIET
 def within(reference: Reference, data: Bytes) -> bool:
     """The quick bound for timed calls: every element near the declared reference. Implied by ``judge`` passing."""
-    dtype = reference.spec.dtype
-    if dtype is not DType.F32 or not reference.finite or reference.demand is not Demand.LIMITS:
-        return judge(reference, data).passed
-    got = elements(data, dtype)
-    limit = np.float32(max_limit(reference) + reference.max_error) * np.float32(1.001)
-    for start in range(0, got.size, CHUNK):
-        difference = got[start : start + CHUNK] - reference.declared[start : start + CHUNK]
-        # A NaN fails the comparison, as it must.
-        if not np.abs(difference, out=difference).max() <= limit:
-            return False
-    return True
+    return bool(near(reference, np.frombuffer(data, dtype=np.uint8)[None])[0])
+
+
+@QUIET
+def near(reference: Reference, rows: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """``within`` for each of many outputs: rows of bytes, each contiguous."""
+    dtype, count = reference.spec.dtype, rows.shape[0]
+    if not rows.shape[1]:
+        return np.ones(count, dtype=np.bool_)
+    if not dtype.floating or reference.demand is Demand.BITS:
+        kind = f"u{dtype.itemsize}"
+        return np.array([np.array_equal(row.view(kind), reference.declared.view(kind)) for row in rows], dtype=np.bool_)
+    if not reference.finite or reference.demand is not Demand.LIMITS:
+        return np.array([judge(reference, row).passed for row in rows], dtype=np.bool_)
+    compared: Any = np.float64 if dtype is DType.F64 else np.float32
+    limit = compared(max_limit(reference) + reference.max_error) * compared(1.001)
+    found = np.ones(count, dtype=np.bool_)
+    together = max(1, CHUNK // reference.spec.numel)
+    for first in range(0, count, together):
+        some = elements(np.ascontiguousarray(rows[first : first + together]).reshape(-1), dtype)
+        some = some.reshape(-1, reference.spec.numel)
+        for start in range(0, some.shape[1], CHUNK):
+            part = slice(start, start + CHUNK)
+            difference = _narrow(some[:, part], dtype) - _narrow(reference.declared[part], dtype)
+            # A NaN fails the comparison, as it must.
+            found[first : first + together] &= np.abs(difference, out=difference).max(axis=1) <= limit
+    return found
+
+
+def _narrow(stored: Array, dtype: DType) -> Array:
+    """Stored elements in the least precise type that holds them all and that a processor has."""
+    if dtype is DType.BF16:
+        return (stored.astype(np.uint32) << 16).view(np.float32)
+    return stored.astype(np.float32) if dtype is DType.F16 else stored
 
 
 def _chunks(got: Array, reference: Reference) -> Iterator[tuple[int, Array, Array, Array]]:

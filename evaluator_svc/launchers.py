@@ -9,6 +9,7 @@ from evaluator_svc.hosted import on_gpu
 from evaluator_svc.hosted.box import INTERPRETED, PYTHON, Profile, offline
 from evaluator_svc.hosted.on_gpu import FlushedRunner
 from evaluator_svc.hosted.process import HostedRunner, Hosts
+from evaluator_svc.runner.layout import Spacing
 from evaluator_svc.runner.process import Runner, RunnerLimits
 from evaluator_svc.target import Kind, Target
 from evaluator_svc.tensors import TensorSpec
@@ -44,13 +45,14 @@ class Launchers:
         stained: bool = False,
         specs: tuple[Sequence[TensorSpec], Sequence[TensorSpec]] | None = None,
         flush_ns: float = 0.0,
+        spacing: Spacing = Spacing.GUARDED,
         compile_only: bool = False,
     ) -> Launched:
         """A runner for ``built`` on the tensors of ``suite``, or on ``specs`` (inputs, outputs), to be entered as an
         asynchronous context. ``memory_bytes``: what the kernel may allocate. A hosted kernel is warmed up on the
         suite's first case, whose values it is given again and again anyway. ``flush_ns``: what emptying the cache costs
-        before each call, where that is done. ``compile_only``: a hosted kernel is compiled for the target's missing
-        GPU, and what that needs of it is what its audit tells; it must not be run.
+        before each call, where that is done. ``spacing``: what lies between buffers. ``compile_only``: a hosted kernel
+        is compiled for the target's missing GPU, and what that needs of it is what its audit tells; it must not be run.
 
         Raises:
             OperatorError: a hosted kernel cannot be given what the operator takes; ``where`` names the operator.
@@ -67,6 +69,7 @@ class Launchers:
                 cpus=cpus,
                 stained=stained,
                 persistent=len(suite.signature.state) if suite.contract.persistent_weights else 0,
+                spacing=spacing,
             )
         kind = FlushedRunner if self._target.on_gpu else HostedRunner
         runner = kind.open(
@@ -84,6 +87,7 @@ class Launchers:
             persistent_weights=suite.contract.persistent_weights,
             primer=None if specs or suite.contract.persistent_weights else suite.public[0].inputs,
             profile=self._profile(compile_only=compile_only),
+            spacing=spacing,
             where=where,
         )
         if isinstance(runner, FlushedRunner):

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 
 from evaluator_svc import gpu_calibration
 from evaluator_svc.baselines import Baselines
+from evaluator_svc.block_sets import sets_for
 from evaluator_svc.calibration import Calibration, calibrate
 from evaluator_svc.cases import Suite
 from evaluator_svc.claims import Claim, Physics, claim
 from evaluator_svc.device import Device
 from evaluator_svc.eviction import Evictor
-from evaluator_svc.flipping import Flipper
 from evaluator_svc.freshness import Fresh
 from evaluator_svc.gpu_watch import DeviceWatch
 from evaluator_svc.kernel_counters import Watch, until_quiet
@@ -24,7 +24,9 @@ from evaluator_svc.ledger import Ledger
 from evaluator_svc.noise_floor import NoiseFloor
 from evaluator_svc.oracle import new_seed
 from evaluator_svc.poison import Poison
-from evaluator_svc.roofline import MEMORY, NS_PER_S, Peaks, floors
+from evaluator_svc.roofline import Peaks, floors
+from evaluator_svc.runner.ending import TIMES
+from evaluator_svc.runner.layout import Spacing
 from evaluator_svc.sequential import Stopping
 from evaluator_svc.settings import Settings
 from evaluator_svc.stages import Stopwatch
@@ -53,6 +55,8 @@ class Subject:
     """What it gave for the suite's first case."""
     final: bool
     ledger: Ledger
+    expected_ns: float = 0.0
+    """A call took this when it was checked; 0 where that is not known."""
     pool: tuple[Fresh, ...] = ()
     """Values for its timed calls; empty: those of the workbench."""
     processes: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -66,14 +70,8 @@ class Measurer:
         self._device, self._poison, self._settings, self._launchers = device, poison, settings, launchers
         self._calibrations: dict[int, Calibration] = {}
         self._evict, self._floor = Evictor(), NoiseFloor(settings.cache)
-        self._flippers: dict[tuple[int, ...], Flipper] = {}
         self._streak, self._recalibrations = 0, 0
         """Noisy verdicts in a row."""
-
-    def close(self) -> None:
-        """End the threads that flip inputs."""
-        while self._flippers:
-            self._flippers.popitem()[1].close()
 
     async def measure(self, subject: Subject, watch: Stopwatch) -> Claim:
         """The claim the measurement supports.
@@ -90,7 +88,7 @@ class Measurer:
                 made = await self._claim(subject, afresh=False)
                 for _ in range(ACCUSATIONS_CONFIRMED):
                     # What was given for an answer is what it is; times are asked for again.
-                    if made.status is not Status.CHEAT or not made.timings:
+                    if made.status is not Status.CHEAT or not made.of_times:
                         break
                     # Accuse on the best peaks this machine shows, not on a disturbed calibration.
                     made = await self._claim(subject, afresh=True)
@@ -151,7 +149,8 @@ class Measurer:
             subject.built,
             suite,
             where=bench.operator.name,
-            sets=1,
+            sets=sets_for(suite, self._settings.timing, expected_ns=subject.expected_ns),
+            spacing=Spacing.DENSE,
             memory_bytes=limits.kernel_memory_bytes,
             threads=bench.threads,
             cpus=bench.cpus,
@@ -168,7 +167,6 @@ class Measurer:
                 call_s=limits.call_s,
                 answers=subject.answers,
                 settle=bench.settled,
-                flipper=None if bench.target.on_gpu else self._flipper(bench.cpus),
                 ledger=subject.ledger,
                 process=next(subject.processes),
                 contract=suite.contract,
@@ -186,11 +184,6 @@ class Measurer:
                 await contest.cold(cold_calls, self._evict)
             return measured
 
-    def _flipper(self, cpus: tuple[int, ...]) -> Flipper:
-        if cpus not in self._flippers:
-            self._flippers[cpus] = Flipper(cpus)
-        return self._flippers[cpus]
-
     async def _physics(self, subject: Subject, *, afresh: bool) -> Physics:
         bench = subject.bench
         if afresh or bench.threads not in self._calibrations:
@@ -205,13 +198,19 @@ class Measurer:
 
 def physics_of(peaks: Peaks, suite: Suite) -> Physics:
     """The limits a kernel of ``suite`` is held against."""
-    memory = peaks.bandwidth.get(MEMORY, 0.0)
     return Physics(
         floors=floors(peaks, bytes_min=suite.bytes_min, flops_min=suite.flops),
         written=floors(peaks, bytes_min=sum(spec.nbytes for spec in suite.outputs), flops_min=None),
-        memory_traffic_ns=suite.bytes_min / memory * NS_PER_S if memory > 0 else 0.0,
     )
 
 
 def _failed(status: Status, evidence: Sequence[Entry]) -> Claim:
-    return Claim(status=status, trust=Trust.NONE, timings=(), speedups=(), evidence=tuple(evidence), median_ns=0.0)
+    return Claim(
+        status=status,
+        trust=Trust.NONE,
+        timings=(),
+        speedups=(),
+        evidence=tuple(evidence),
+        median_ns=0.0,
+        of_times=any(entry.name in TIMES for entry in evidence),
+    )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from shared.dtypes import DType
@@ -15,6 +16,8 @@ POOL_BYTES = 1 << 22
 WORD = 8
 CHUNK_BYTES = 1 << 17
 """Compared at a time; divides ``POOL_BYTES``."""
+SMALL, ROWS, APART = 1 << 16, 1 << 10, 8 * 131
+"""Rows of at most so many bytes get their poison so many at a time, from places so many bytes apart."""
 NUDGED = 1 << 14
 """Elements changed at a time: what that makes stays in the first-level caches."""
 
@@ -43,6 +46,19 @@ class Poison:
             part = target[start : start + POOL_BYTES]
             part[:] = self._pool[stain.offset : stain.offset + part.size]
         return stain
+
+    def apply_rows(self, rows: NDArray[np.uint8]) -> list[Stain]:
+        """Overwrite every one of ``rows``, each with other bytes than its neighbours."""
+        count, nbytes = rows.shape
+        if nbytes > SMALL:
+            return [self.apply(memoryview(row)) for row in rows]
+        stains: list[Stain] = []
+        for start in range(0, count, ROWS):
+            part = rows[start : start + ROWS]
+            offset = secrets.randbelow(POOL_BYTES // WORD) * WORD
+            part[...] = as_strided(self._pool[offset:], shape=part.shape, strides=(APART, 1))
+            stains += [Stain(offset + APART * i, nbytes) for i in range(len(part))]
+        return stains
 
     def nudge(self, buffer: memoryview, dtype: DType) -> None:
         """Flip the last bit of about half of the values of a float32 or float64 ``buffer``.

@@ -16,19 +16,17 @@ CANDIDATE = "candidate"
 
 @dataclass(kw_only=True)
 class Samples:
-    """Times of one contestant: per call by block, two blocks a round of ``lengths`` calls, and of first calls on fresh
-    values. ``own_*`` are what it worked meanwhile, without waiting for a core or a command: a baseline by its clock (it
-    is trusted), a candidate by its processor time, or its device's on a GPU.
+    """Times of one contestant: per call by block, two blocks a round of ``lengths`` calls. ``own_block_ns`` is what it
+    worked meanwhile, without waiting for a core or a command: a baseline by its clock (it is trusted), a candidate by
+    its processor time.
     """
 
     calls: int = 1
     """That fill a block; the two of a round have about two thirds and four thirds of it."""
     block_ns: list[float] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)
-    fresh_ns: list[float] = field(default_factory=list)
     cold_ns: list[float] = field(default_factory=list)
     own_block_ns: list[float] = field(default_factory=list)
-    own_fresh_ns: list[float] = field(default_factory=list)
 
     @property
     def median_ns(self) -> float:
@@ -49,16 +47,22 @@ class Clocked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Again:
-    """A call on new values, and one right after it on the same values written again: equal work, equal caches. Times
-    are of work, as in ``Samples.own_*``.
+class Block:
+    """What all ``calls`` of a block took, by the wall and in work (as ``Samples.own_block_ns``)."""
 
-    ``held``: before the second call the output was given the bytes that the first had left there; else new poison.
+    calls: int
+    wall_ns: float
+    own_ns: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Novelty:
+    """Two blocks of one turn: on values new to the process, and on values that it has had. Buffers, caches and commands
+    are alike, so the two differ in nothing but what a kernel may remember.
     """
 
-    new_ns: float
-    again_ns: float
-    held: bool
+    new: Block
+    known: Block
 
 
 @dataclass(kw_only=True)
@@ -67,16 +71,16 @@ class Measured:
 
     samples: dict[str, Samples]
     clocks: list[Clocked] = field(default_factory=list)
-    again: list[Again] = field(default_factory=list)
+    novelty: list[Novelty] = field(default_factory=list)
     empty_ns: list[float] = field(default_factory=list)
     """Round trips of commands to make no call,"""
     empty_own_ns: list[float] = field(default_factory=list)
-    """and what the process worked for them."""
+    """what the process worked for them,"""
+    settle_ns: list[float] = field(default_factory=list)
+    """and round trips of the empty commands that follow every other, of which no time is claimed."""
     first_uses: int = 0
     verified: int = 0
-    followed: int = 0
-    """Blocks during which an element of the input was flipped, and whose last answer was the new one."""
-    missed: int = 0
+    """Calls whose outputs were."""
     verdict: Verdict = field(default_factory=Verdict)
     decision: Decision | None = None
     """Why no more rounds were measured; None after a failure."""

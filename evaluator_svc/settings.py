@@ -11,7 +11,7 @@ import platformdirs
 from evaluator_svc.kernel_policy import LibraryKernels
 from shared import settings
 
-HARNESS_VERSION = "3"
+HARNESS_VERSION = "4"
 """Part of the key of every remembered verdict: raise it when a verdict could come out differently."""
 
 
@@ -151,15 +151,20 @@ class TimingSettings:
     """No measurement is repeated for noise after this long."""
     noisy_streak: int = 3
     """After this many noisy verdicts in a row the machine counts as busy, and kernels are measured once."""
-    fresh_cases: int = 12
-    """Most cases in the pool of values that timed calls get; every process of a candidate sees each for the first time
+    sets_max: int = 1024
+    """Most sets of input and output buffers that a process has for its timed blocks; every call of a block is on a set
+    of its own, so a block is shortened to this many calls. Large operators have fewer sets,"""
+    sets_bytes_max: int = 256 << 20
+    """as many as this holds, and two at least."""
+    fresh_cases: int = 32
+    """Most draws in the pool of values that timed calls get; every process of a candidate sees each for the first time
     once. Large operators have fewer,"""
     fresh_bytes_max: int = 256 << 20
     """as many as this holds, and two at least."""
 
     def __post_init__(self) -> None:
-        if self.fresh_cases < 1:
-            raise ValueError("fresh_cases must be at least 1")
+        if self.fresh_cases < 1 or self.sets_max < 2:
+            raise ValueError("fresh_cases must be at least 1, sets_max at least 2")
         if min(self.rounds, self.final_rounds) < 2 or min(self.final_processes, self.noisy_tries) < 1:
             raise ValueError("rounds must be at least 2, final_processes and noisy_tries at least 1")
         if self.rounds_max < self.rounds or self.final_rounds_max < self.final_rounds:

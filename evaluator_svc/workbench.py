@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -15,6 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from evaluator_svc.admission import Admission, admit
 from evaluator_svc.baselines import Baselines
+from evaluator_svc.block_sets import sets_for
 from evaluator_svc.cases import Case, Suite
 from evaluator_svc.catalogue import kept
 from evaluator_svc.freshness import Fresh, Values
@@ -33,6 +35,8 @@ FLIPS = 2
 """Of one element, looked for in every case of the pool."""
 FRESH_MIN = 2
 """With one case alone there would be no other values to change to."""
+FILL_S = 20.0
+"""For drawing the pool; with a slow reference it holds fewer draws, but no fewer than that."""
 
 
 class Workbench:
@@ -156,11 +160,12 @@ class Workbench:
         # Weights that persist for a process' life are those of one seed in all that a process is timed on.
         state_seed = new_seed() if suite.contract.persistent_weights else None
         pool: list[Fresh] = []
+        until = time.monotonic() + FILL_S
         while len(pool) < timing.fresh_cases:
             fresh = await oracle.fresh(f"fresh {len(pool)}", suite.public, flips=FLIPS, state_seed=state_seed)
             pool.append(fresh)
             held = sum(one.nbytes for one in pool) * (len(pool) + 1) // len(pool)
-            if len(pool) >= FRESH_MIN and held > timing.fresh_bytes_max:
+            if len(pool) >= FRESH_MIN and (held > timing.fresh_bytes_max or time.monotonic() > until):
                 break
         return tuple(pool)
 
@@ -178,8 +183,15 @@ class Workbench:
         private = self._scratch / name
         private.mkdir(exist_ok=True)
         baselines = Baselines(child, self.operator, private, target=self.target)
-        await baselines.open(self._source, suite.inputs, threads=self.threads, timeout_s=self._settings.limits.oracle_s)
-        baselines.write_inputs(suite.public[0].inputs)
+        await baselines.open(
+            self._source,
+            suite.inputs,
+            sets=sets_for(suite, self._settings.timing),
+            contract=suite.contract,
+            threads=self.threads,
+            timeout_s=self._settings.limits.oracle_s,
+        )
+        baselines.write(range(1), suite.public[0].inputs)
         await baselines.compile(timeout_s=self._settings.limits.compile_s)
         return baselines
 

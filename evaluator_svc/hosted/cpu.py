@@ -34,12 +34,11 @@ def stain() -> None:
     """Fill memory that is handed out next; here the allocator does that (``stain.hpp``)."""
 
 
-def repeated(call: Callable[..., Any], arguments: Sequence[Any], calls: int) -> tuple[Any, int | None]:
-    """The last result of ``calls`` calls, all of them ended, and the device's time for them: here it has no clock."""
-    result = None
-    for _ in range(calls):
-        result = call(*arguments)
-    return result, None
+def repeated(turn: Callable[[int], None], order: Sequence[int]) -> int | None:
+    """``turn`` on each of ``order``, all of it ended, and the device's time: here it has no clock."""
+    for set_ in order:
+        turn(set_)
+    return None
 
 
 def address(tensor: torch.Tensor) -> int:

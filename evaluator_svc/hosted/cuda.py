@@ -53,23 +53,22 @@ def refresh(inputs: Sequence[torch.Tensor]) -> None:
     torch.cuda.synchronize()
 
 
-def repeated(call: Callable[..., Any], arguments: Sequence[Any], calls: int) -> tuple[Any, int | None]:
-    """The last result of ``calls`` calls, each after a flush, and the device's time for all of them in ns."""
+def repeated(turn: Callable[[int], None], order: Sequence[int]) -> int | None:
+    """``turn`` on each of ``order``, each after a flush, all of it ended, and the device's time for all, ns."""
     assert _flush is not None
-    counted = min(calls, EVENTS_MAX)
+    counted = min(len(order), EVENTS_MAX)
     marks = [_event() for _ in range(2 * counted)]
     _flush.reset_persisting()
-    result = None
-    for i in range(calls):
+    for i, set_ in enumerate(order):
         _flush()
         if i < counted:
             marks[2 * i].record()
-        result = call(*arguments)
+        turn(set_)
         if i < counted:
             marks[2 * i + 1].record()
     torch.cuda.synchronize()
     spent = sum(marks[2 * i].elapsed_time(marks[2 * i + 1]) for i in range(counted))
-    return result, round(spent / counted * calls * NS_PER_MS) if counted else None
+    return round(spent / counted * len(order) * NS_PER_MS) if counted else None
 
 
 def stain() -> None:

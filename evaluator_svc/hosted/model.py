@@ -40,6 +40,11 @@ class Model:
         self.call: torch.nn.Module = model.eval().requires_grad_(requires_grad=False)
         self._bound = self._match(names, inputs[self._tensors :])
 
+    @property
+    def has_state(self) -> bool:
+        """Whether ``bind`` changes the model."""
+        return bool(self._bound)
+
     def bind(self, inputs: Sequence[torch.Tensor]) -> list[Any]:
         """The arguments of a call on ``inputs``; parameters become the memory that holds the reference's."""
         state = inputs[self._tensors :]

@@ -15,6 +15,9 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from evaluator_svc.hosted.box import INTERPRETED, PYTHON, Profile
 from evaluator_svc.hosted.child import Candidate
 from evaluator_svc.hosted.session import Session
@@ -22,6 +25,7 @@ from evaluator_svc.hosted.zygote import Hosts
 from evaluator_svc.runner.box import RunnerLimits
 from evaluator_svc.runner.buffers import Buffers
 from evaluator_svc.runner.ending import RunFailure
+from evaluator_svc.runner.layout import Spacing
 from evaluator_svc.runner.process import Ran
 from evaluator_svc.signature import Signature
 from evaluator_svc.tensors import TensorSpec
@@ -37,6 +41,9 @@ class HostedRunner:
 
     After a failure the process is gone, ``failure`` holds the reason, and every further ``run`` returns it.
     """
+
+    cools_outputs = False
+    """They are the candidate's own memory."""
 
     def __init__(
         self,
@@ -59,10 +66,11 @@ class HostedRunner:
         self._persistent = persistent
         """How many inputs, the last ones, keep their values for a process' life."""
         self._weights = b""
+        self._digests: dict[int, bytes] = {}
         self._buffers = buffers
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="hosted")
         self._session: Session | None = None
-        self._copies: dict[tuple[int, int], memoryview] = {}
+        self._copies: list[NDArray[np.uint8]] = []
 
     @classmethod
     def open(
@@ -82,6 +90,7 @@ class HostedRunner:
         persistent_weights: bool = False,
         primer: Sequence[Any] | None = None,
         profile: Profile = PYTHON,
+        spacing: Spacing = Spacing.GUARDED,
         where: str = "operator",
     ) -> Self:
         """Prepare buffers; the process is forked on entering the context.
@@ -118,7 +127,7 @@ class HostedRunner:
             hosts,
             profile,
             candidate,
-            Buffers(inputs, outputs, sets),
+            Buffers(inputs, outputs, sets, spacing),
             limits or RunnerLimits(),
             primer=primer,
             primed=(primer is not None or not persistent_weights) and not profile.interpreted,
@@ -149,9 +158,24 @@ class HostedRunner:
         finally:
             self._thread.shutdown(wait=False)
 
+    @property
+    def sets(self) -> int:
+        """Copies of all tensors that there are."""
+        return self._buffers.sets
+
     def write_input(self, set_: int, index: int, data: Any) -> None:
         """Fill an input from anything with the buffer protocol, exactly ``nbytes`` long."""
         self._buffers.write(set_, index, data)
+        self._digests.pop(set_, None)
+
+    def write_sets(self, sets: Sequence[int], index: int, data: NDArray[np.uint8]) -> None:
+        """Fill an input of several sets with the same bytes. Persistent ones that hold them already are left alone."""
+        if index >= len(self._buffers.inputs) - self._persistent:
+            rows = self._buffers.rows(index, output=False)
+            sets = [set_ for set_ in sets if not np.array_equal(rows[set_], data)]
+            for set_ in sets:
+                self._digests.pop(set_, None)
+        self._buffers.write_sets(sets, index, data)
 
     def input_bytes(self, set_: int, index: int) -> memoryview:
         """The input as the controller's memory holds it; the candidate cannot write there."""
@@ -160,6 +184,14 @@ class HostedRunner:
     def output_bytes(self, set_: int, index: int) -> memoryview:
         """The output that the controller read after the last ``run`` on the set."""
         return self._opened().output(set_, index)
+
+    def output_rows(self, index: int) -> NDArray[np.uint8]:
+        """One output in all sets, as the controller read them: sets x bytes."""
+        return self._opened().rows(index)
+
+    def cool(self, first_set: int, calls: int) -> None:
+        """Have no cache hold an input of the sets that ``calls`` calls from ``first_set`` on are made on."""
+        self._buffers.cool(first_set, calls)
 
     def slack_intact(self) -> str | None:
         """Outputs are the controller's own memory: nothing can run over their ends but where results are copied."""
@@ -172,12 +204,13 @@ class HostedRunner:
     async def run(self, calls: int, first_set: int = 0, timeout_s: float = 10.0) -> Ran | RunFailure:
         """Call the kernel ``calls`` times, call i on set ``(first_set + i) mod sets``.
 
-        Where no set is used twice, each call's results are read before the next call: a kernel may return the same
-        buffer each time. Else results are read at the end, of each set the last. With ``calls`` 0 the elapsed time is
-        that of the round trip alone.
+        It is one command; results are read at its end, of each set the last. (A kernel that returns the same buffer
+        each time has it copied: see ``candidate``.) Sets that hold other persistent weights are commands, and
+        processes, of their own. With ``calls`` 0 the elapsed time is that of the round trip alone.
         """
-        sets = self._buffers.sets
-        steps = [(1, (first_set + i) % sets) for i in range(calls)] if 1 < calls <= sets else [(calls, first_set)]
+        sets = [(first_set + i) % self._buffers.sets for i in range(min(calls, self._buffers.sets))]
+        apart = self._persistent and len({self._digest(set_) for set_ in sets}) > 1
+        steps = [(1, set_) for set_ in sets] if apart else [(calls, first_set)]
         total = Ran(elapsed_ns=0, runner_ns=0, cpu_ns=0, return_code=0)
         for count, first in steps:
             if self.failure is None:
@@ -219,6 +252,7 @@ class HostedRunner:
         )
         self._session, self.sandbox, self.exporting = session, session.child.level, session.child.exporting
         self.failure = session.load(self._primer, primed=self._primed)
+        self._digests.clear()
         if self._persistent and self._primer:
             self._weights = self._digest(0)
 
@@ -236,11 +270,12 @@ class HostedRunner:
 
     def _digest(self, set_: int) -> bytes:
         """Of the inputs that are persistent."""
-        digest = hashlib.sha256()
-        count = len(self._buffers.inputs)
-        for index in range(count - self._persistent, count):
-            digest.update(self.input_bytes(set_, index))
-        return digest.digest()
+        if set_ not in self._digests:
+            digest, count = hashlib.sha256(), len(self._buffers.inputs)
+            for index in range(count - self._persistent, count):
+                digest.update(self.input_bytes(set_, index))
+            self._digests[set_] = digest.digest()
+        return self._digests[set_]
 
     def _stop(self) -> None:
         if self._session is not None:
@@ -259,4 +294,5 @@ def _sum(one: Ran, other: Ran) -> Ran:
         cpu_ns=one.cpu_ns + other.cpu_ns,
         return_code=0,
         device_ns=None if other.device_ns is None else (one.device_ns or 0) + other.device_ns,
+        settle_ns=other.settle_ns,
     )

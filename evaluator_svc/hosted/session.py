@@ -6,11 +6,13 @@ and between an answer and the reading of its results no instruction of it runs.
 
 from __future__ import annotations
 
-import itertools
 import os
 import time
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evaluator_svc.hosted import outputs as contract
 from evaluator_svc.hosted import wire
@@ -23,7 +25,7 @@ from evaluator_svc.runner import ending
 from evaluator_svc.runner.box import RunnerLimits
 from evaluator_svc.runner.buffers import Buffers
 from evaluator_svc.runner.ending import RunFailure, failure
-from evaluator_svc.runner.process import Ran
+from evaluator_svc.runner.process import HIDDEN_EACH_NS, HIDDEN_SHARE, Ran
 from evaluator_svc.runner.protocol import Report
 from shared.events import Status
 
@@ -31,13 +33,18 @@ PRIMING_CALLS = 2
 EXIT_S, EXIT_POLL_S = 1.0, 0.001
 """For threads that were joined to be gone. On a busy machine that takes a while; a thread that still computes gains
 nothing by it, because results were read before, and are compared afterwards."""
+WAKING_CPU_NS = 150_000
+"""Processor time for an empty command to a process that was frozen; all above it is charged to the call."""
+EARLY_NS = 20_000_000
+"""As ``HIDDEN_NS`` is for a native kernel: a process that was just forked copies pages when it first runs, which took
+2 ms on a busy machine. It is charged, so nothing is gained by as much."""
 QUICK_S = 30.0
 """At most, for loading and for warming up where nothing is compiled on first use."""
 
 
 class Session:
     """One candidate's process from its start. ``mutated``: how many of the outputs are new values of inputs.
-    ``copies`` keeps what was read of outputs that the candidate can write to, by set and index.
+    ``copies`` keeps what was read of outputs that the candidate can write to: by output, sets x bytes.
 
     Raises:
         Fatal: the process did not start.
@@ -50,11 +57,13 @@ class Session:
         candidate: Candidate,
         buffers: Buffers,
         limits: RunnerLimits,
-        copies: dict[tuple[int, int], memoryview],
+        copies: list[NDArray[np.uint8]],
         *,
         mutated: int,
     ) -> None:
         self._buffers, self._limits, self._granted = buffers, limits, candidate.threads + zygote.profile.driver_threads
+        self._early = self._worked = self._commands = 0
+        """Processor time before commands, beyond what waking takes, and all of it; how many commands there were."""
         self._returned = len(buffers.outputs) - mutated
         self._inputs = os.fstat(buffers.inputs_fd)
         self._stained = candidate.stained
@@ -64,13 +73,17 @@ class Session:
         self._base = self.child.report().base
         self._copies = copies
         if self.child.exporting and not copies:  # what the candidate can write to is read once, and then judged
-            for set_, (index, spec) in itertools.product(range(buffers.sets), enumerate(buffers.outputs)):
-                copies[set_, index] = memoryview(bytearray(spec.nbytes))
+            copies += [np.zeros((buffers.sets, spec.nbytes), dtype=np.uint8) for spec in buffers.outputs]
 
     def output(self, set_: int, index: int) -> memoryview:
         """What was read last."""
-        copy = self._copies.get((set_, index))
-        return self._buffers.view(set_, index, output=True) if copy is None else copy
+        if self._copies:
+            return memoryview(self._copies[index][set_])
+        return self._buffers.view(set_, index, output=True)
+
+    def rows(self, index: int) -> NDArray[np.uint8]:
+        """The same of all sets."""
+        return self._copies[index] if self._copies else self._buffers.rows(index, output=True)
 
     def load(self, primer: Sequence[Any] | None, *, primed: bool) -> RunFailure | None:
         """Load, warm up on ``primer`` (None: zeros) if ``primed``, seal."""
@@ -117,11 +130,16 @@ class Session:
         frozen = observed.cpu_ns()
         observed.thaw()
         # An empty command first, so that waking up is not timed; it also meets any answer that came too much. What is
-        # worked for it counts as the call's: the new inputs are in place by then.
-        failed = self._asked(Verb.FILL if self._fills else Verb.SETTLE, 0, 0, timeout_s)
+        # worked for it counts as the call's, on the wall, too: the new inputs are in place by then.
+        if self._fills:
+            failed = self._asked(Verb.FILL, calls, first_set, timeout_s)
+        else:
+            failed = self._asked(Verb.SETTLE, 0, 0, timeout_s)
         if failed is not None:
             return failed
-        before = observed.cpu_ns() if self._fills else frozen
+        woken = observed.cpu_ns()
+        before = woken if self._fills else frozen
+        early = max(0, woken - before - WAKING_CPU_NS)
         answer, elapsed = child.ask(
             Verb.RUN if calls else Verb.SETTLE, calls=calls, first_set=first_set, timeout_s=timeout_s
         )
@@ -129,6 +147,9 @@ class Session:
             return answer
         observed.freeze()
         spent = observed.cpu_ns() - before
+        self._early, self._worked, self._commands = self._early + early, self._worked + spent, self._commands + 1
+        if self._early > EARLY_NS + HIDDEN_EACH_NS * self._commands + HIDDEN_SHARE * self._worked:
+            return child.end(ending.began_early(self._early))
         page = child.page()
         sets = sorted({(first_set + i) % self._buffers.sets for i in range(calls)})
         failed = _thrown(child.report(), answer.kind) or self._exported(sets, timeout_s) or self._read(page, sets)
@@ -140,10 +161,13 @@ class Session:
             return child.end(failed)
         # Ask again: a kernel that answered for itself is still running, and its true answer comes now.
         observed.thaw()
-        failed = self._asked(Verb.SETTLE, 0, 0, timeout_s)
-        if failed is not None:
-            return failed
+        settled, settle_ns = child.ask(Verb.SETTLE, timeout_s=timeout_s)
+        if isinstance(settled, RunFailure):
+            return settled
         observed.freeze()
+        failed = _thrown(child.report(), settled.kind)
+        if failed is not None:
+            return child.end(failed)
         if self._stained or crowded:
             failed = self._changed(page, sets)
         if failed is not None:
@@ -152,11 +176,18 @@ class Session:
         failed = ending.impossible_clock(clock, elapsed)
         if failed is not None:
             return child.end(failed)
-        return Ran(elapsed_ns=elapsed, runner_ns=answer.spent_ns, cpu_ns=spent, return_code=0, device_ns=clock)
+        return Ran(
+            elapsed_ns=elapsed + early,
+            runner_ns=answer.spent_ns,
+            cpu_ns=spent,
+            return_code=0,
+            device_ns=clock,
+            settle_ns=settle_ns,
+        )
 
     def _prime(self, limit: float) -> RunFailure | None:
         """One call, and one more if there is time: what is compiled on first use may be compiled again on the next."""
-        failed = self._asked(Verb.FILL, 0, 0, limit) if self._fills else None
+        failed = self._asked(Verb.FILL, 1, 0, limit) if self._fills else None
         for _ in range(PRIMING_CALLS):
             if failed is not None:
                 break

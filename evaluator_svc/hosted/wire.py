@@ -21,6 +21,7 @@ CLOCK = struct.Struct("<q")
 TEXT_BYTES = 4096 - CLOCK.size
 DIMENSIONS_MAX = 8
 _ENTRY = struct.Struct("<iiiiQ8q8q")
+_ADDRESS, _ADDRESS_AT = struct.Struct("<Q"), struct.calcsize("<iiii")
 
 
 class Verb(IntEnum):
@@ -35,7 +36,7 @@ class Verb(IntEnum):
     """Answer, and do nothing else; results stay as they are."""
     AUDIT = 6
     FILL = 7
-    """Bring inputs to the device; asked for only where that is another memory."""
+    """Bring the inputs of the next calls to the device; asked for only where that is another memory."""
     EXPORT = 8
     """Copy results to the shared outputs; asked for only where the controller cannot read them itself."""
 
@@ -90,10 +91,21 @@ def page_bytes(sets: int, outputs: int) -> int:
 
 def pack(page: memoryview, place: int, result: Result) -> None:
     """Write the ``place``-th result: sets x outputs."""
+    put(page, place, packed(result), result.address)
+
+
+def packed(result: Result) -> bytes:
+    """A result as it is written."""
     pad = (0,) * DIMENSIONS_MAX
     shape, strides = (result.shape + pad)[:DIMENSIONS_MAX], (result.strides + pad)[:DIMENSIONS_MAX]
+    return _ENTRY.pack(1, result.claim, result.dtype, result.ndim, result.address, *shape, *strides)
+
+
+def put(page: memoryview, place: int, entry: bytes, address: int) -> None:
+    """Write the ``place``-th result, which is as ``entry`` but for its address."""
     at = _RESULTS + place * _ENTRY.size
-    _ENTRY.pack_into(page, at, 1, result.claim, result.dtype, result.ndim, result.address, *shape, *strides)
+    page[at : at + _ENTRY.size] = entry
+    _ADDRESS.pack_into(page, at + _ADDRESS_AT, address)
 
 
 def forget(page: memoryview, places: int) -> None:

@@ -20,7 +20,7 @@ Served = Oracle | Baseline | Calibrator
 ROLES: dict[str, type[Served]] = {"oracle": Oracle, "baseline": Baseline, "calibrator": Calibrator}
 ASKED = ("describe", "case", "relations", "wrong_names", "wrong", "fresh", "settled", "perturbed", "repeat")
 """Of an oracle."""
-ACTIONS = frozenset({*ASKED, "attach", "load", "compile", "run", "measure"})
+ACTIONS = frozenset({*ASKED, "attach", "load", "compile", "cool", "run", "measure"})
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import time
 from collections.abc import Callable
@@ -31,27 +32,50 @@ class Baseline:
         self._sample = self._operator.sample(int(request["seed"]))
         self._calls: dict[str, Callable[..., Any]] = {EAGER: self._sample.model}
         self._map: mmap.mmap | None = None
-        self._shared: list[torch.Tensor] = []
+        self._shared: list[list[torch.Tensor]] = []
+        """What the controller writes, by set,"""
+        self._bound: list[list[torch.Tensor]] = []
+        """and what calls are made on: the same, or copies on the device."""
+        self._arguments: list[tuple[Any, ...]] = []
+        self._parameters: list[Any] = []
+        """Parameters and buffers of the model that every call is given those of its set."""
+        self._kept: list[Any] = []
+        """What the last call on each set returned: memory is used again when a candidate's would be."""
+        self._cooler: ctypes.CDLL | None = None
         self._flush = Flush() if self._device != CPU else None
         if self._flush is not None:
             self._calls[FLUSH] = lambda *_: None
 
     def attach(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Rebind arguments, parameters and buffers to the shared memory at ``path`` (blocks as the oracle writes)."""
+        """Take arguments, parameters and buffers from the shared memory at ``path``: ``sets`` times ``blocks`` (as the
+        oracle writes them), ``stride`` bytes apart.
+        """
         with open(request["path"], "r+b") as file:  # noqa: PTH123
             self._map = mmap.mmap(file.fileno(), 0)
-        self._shared = [_view(self._map, block) for block in request["blocks"]]
-        bound = self._shared if self._flush is None else [tensor.to(self._device) for tensor in self._shared]
+        sets, stride = int(request["sets"]), int(request["stride"])
+        self._shared = [[_view(self._map, block, set_ * stride) for block in request["blocks"]] for set_ in range(sets)]
+        self._bound = (
+            self._shared
+            if self._flush is None
+            else [[tensor.to(self._device) for tensor in tensors] for tensors in self._shared]
+        )
         count = len(self._sample.tensor_arguments())
-        _bind_state(self._sample.model, bound[count:])
-        self._sample = self._sample.with_arguments(bound[:count])
+        state = list(self._sample.model.state_dict(keep_vars=True).values())
+        for held, tensor in zip(state, self._bound[0][count:], strict=True):
+            held.data = tensor
+        self._parameters = [] if request["bound_once"] else state
+        self._arguments = [self._sample.with_arguments(tensors[:count]).arguments for tensors in self._bound]
+        self._sample = self._sample.with_arguments(self._bound[0][:count])
+        self._kept = [None] * sets
+        self._cooler = ctypes.CDLL(str(request["cooler"])) if self._flush is None else None
         return {}
 
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
         """Copy what the controller has written to the device."""
         del request
-        for on_device, shared in zip(self._sample.inputs, self._shared, strict=True):
-            on_device.copy_(shared)
+        for on_device, shared in zip(self._bound, self._shared, strict=True):
+            for target, source in zip(on_device, shared, strict=True):
+                target.copy_(source)
         torch.cuda.synchronize()
         return {}
 
@@ -69,19 +93,37 @@ class Baseline:
         self._calls[COMPILED] = compiled
         return {}
 
+    def cool(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Have no cache hold inputs, nor outputs where that is asked, of the sets of the next calls."""
+        assert self._cooler is not None, "a device has its own flush"
+        for set_ in _turn(request):
+            kept = self._kept[set_] if request["outputs"] else ()
+            outputs = kept if isinstance(kept, list | tuple) else (kept,)
+            for tensor in (*self._bound[set_], *outputs):
+                if isinstance(tensor, torch.Tensor):
+                    self._cooler.ke_flush(ctypes.c_void_p(tensor.data_ptr()), ctypes.c_int64(tensor.nbytes))
+        return {}
+
     def run(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Run one baseline ``calls`` times; answers its own clock, for agreement with the controller's."""
-        call, arguments = self._calls[str(request["which"])], self._sample.arguments
-        flush, calls = self._flush, int(request["calls"])
+        """Run one baseline ``calls`` times, each on the next set; answers its own clock, for agreement with the
+        controller's.
+        """
+        call, flush, kept = self._calls[str(request["which"])], self._flush, self._kept
+        order = _turn(request)
+        count = len(self._sample.tensor_arguments())
+        turns = [
+            (set_, self._arguments[set_], tuple(zip(self._parameters, self._bound[set_][count:], strict=False)))
+            for set_ in order
+        ]
         with torch.inference_mode():
             started = time.perf_counter_ns()
-            if flush is None:
-                for _ in range(calls):
-                    call(*arguments)
-            else:
-                for _ in range(calls):
+            for set_, arguments, parameters in turns:
+                for held, tensor in parameters:
+                    held.data = tensor
+                if flush is not None:
                     flush()
-                    call(*arguments)
+                kept[set_] = call(*arguments)
+            if flush is not None:
                 torch.cuda.synchronize()
             return {"own_ns": time.perf_counter_ns() - started}
 
@@ -90,16 +132,15 @@ class Baseline:
         return self._sample
 
 
-def _view(memory: mmap.mmap, block: dict[str, Any]) -> torch.Tensor:
+def _turn(request: dict[str, Any]) -> list[int]:
+    """The set of each call."""
+    first, calls, span = int(request["first"]), int(request["calls"]), int(request["span"])
+    return [(first + i) % span for i in range(calls)]
+
+
+def _view(memory: mmap.mmap, block: dict[str, Any], at: int) -> torch.Tensor:
     dtype, shape = getattr(torch, DType(block["dtype"]).value), block["shape"]
     count = 1
     for extent in shape:
         count *= extent
-    return torch.frombuffer(memory, dtype=dtype, count=count, offset=int(block["offset"])).reshape(shape)
-
-
-def _bind_state(model: torch.nn.Module, tensors: list[torch.Tensor]) -> None:
-    """Make every parameter and buffer of ``model`` one of ``tensors``, so that new values arrive under its address."""
-    state = model.state_dict(keep_vars=True)
-    for held, tensor in zip(state.values(), tensors, strict=True):
-        held.data = tensor
+    return torch.frombuffer(memory, dtype=dtype, count=count, offset=at + int(block["offset"])).reshape(shape)

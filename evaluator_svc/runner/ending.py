@@ -7,7 +7,7 @@
 | exit of its own accord, even with code 0 | CHEAT | result channel |
 | foreign bytes on the result channel, or its loss | CHEAT | result channel |
 | more threads alive after a call than were granted | CHEAT | thread audit |
-| processor time spent after the answer to a command | CHEAT | independent clocks |
+| processor time spent after the answer to a command, or before it was asked to work | CHEAT | independent clocks |
 | a device's time longer than the controller's around it | CHEAT | independent clocks |
 | processor time spent between two commands | CHEAT | thread audit |
 | an allocation was refused and the kernel failed or gave up; killed for memory | OUT_OF_MEMORY | resource limits |
@@ -37,6 +37,10 @@ NULL_REACH = 1 << 16
 """Addresses below are offsets from a null pointer; Linux maps nothing there (``vm.mmap_min_addr``)."""
 UNHEARD = "a system call with signals blocked, as system() and posix_spawn() make, or of another architecture"
 KILLED = 128 + signal.SIGKILL
+WORKED_BEFORE, WORKED_AFTER = "worked_before_it_was_asked_ns", "worked_after_its_answer_ns"
+WORKED_BETWEEN, DEVICE = "worked_between_calls_ns", "device_ns"
+TIMES = (WORKED_BEFORE, WORKED_AFTER, WORKED_BETWEEN, DEVICE)
+"""Evidence that is a time: it accuses when it is found again."""
 DEVICE_SHARE, DEVICE_SLACK_NS = 1.05, 300_000
 """What events of a device may come to in times of the wall clock around them, and besides: they tell half
 microseconds, and of very many calls only the first have any."""
@@ -114,19 +118,24 @@ def thrown(report: Report, kind: int) -> RunFailure:
 
 def went_on(spent_ns: int) -> RunFailure:
     """It used the processor after its answer had come."""
-    return failure(Status.CHEAT, Layer.CLOCKS, worked_after_its_answer_ns=spent_ns)
+    return failure(Status.CHEAT, Layer.CLOCKS, **{WORKED_AFTER: spent_ns})
+
+
+def began_early(spent_ns: int) -> RunFailure:
+    """It used the processor for a command to make no call, when the inputs of the next one were in place."""
+    return failure(Status.CHEAT, Layer.CLOCKS, **{WORKED_BEFORE: spent_ns})
 
 
 def impossible_clock(device_ns: int | None, elapsed_ns: int) -> RunFailure | None:
     """A device cannot have worked for longer than its calls took; None where it may have, or tells nothing."""
     if device_ns is None or device_ns <= DEVICE_SHARE * elapsed_ns + DEVICE_SLACK_NS:
         return None
-    return failure(Status.CHEAT, Layer.CLOCKS, device_ns=device_ns, controller_ns=elapsed_ns)
+    return failure(Status.CHEAT, Layer.CLOCKS, **{DEVICE: device_ns}, controller_ns=elapsed_ns)
 
 
 def busy_between(spent_ns: int, pause_ns: int) -> RunFailure:
     """It used the processor while nothing was asked of it."""
-    return failure(Status.CHEAT, Layer.THREADS, worked_between_calls_ns=spent_ns, in_ns=pause_ns)
+    return failure(Status.CHEAT, Layer.THREADS, **{WORKED_BETWEEN: spent_ns}, in_ns=pause_ns)
 
 
 def refused(report: Report, code: int) -> RunFailure:

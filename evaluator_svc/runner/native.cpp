@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include <algorithm>
 #include <exception>
 #include <new>
 
@@ -99,15 +100,16 @@ Launch load(const Job& job) {
 
 Reply run(const Job& job, Launch launch, const Command& command) {
   Reply reply = {kMagic, command.sequence, 0, NONE, 0};
-  std::vector<KeTensor> tensors = job.tensors;  // a kernel that scribbles on its arguments does so once
   const uint32_t n = job.n_in + job.n_out;
   const int n_in = static_cast<int>(job.n_in), n_out = static_cast<int>(job.n_out);
+  std::vector<KeTensor> set(n);
   const uint64_t begin = now_ns();
   try {
     for (uint32_t i = 0; i < command.calls && reply.code == 0; ++i) {
       if (g_stain) stain_stack();
-      KeTensor* set = &tensors[static_cast<size_t>((command.first_set + i) % job.sets) * n];
-      reply.code = launch(set, n_in, set + n_in, n_out, nullptr);
+      // A copy, because a kernel may scribble on its arguments.
+      std::copy_n(&job.tensors[static_cast<size_t>((command.first_set + i) % job.sets) * n], n, set.begin());
+      reply.code = launch(set.data(), n_in, set.data() + n_in, n_out, nullptr);
     }
   } catch (const std::bad_alloc& error) {
     note(reply.kind = BAD_ALLOC, error.what());

@@ -16,10 +16,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from evaluator_svc.runner import ending
 from evaluator_svc.runner.box import KEPT_PAGES, RunnerBox, RunnerLimits
 from evaluator_svc.runner.buffers import Buffers
 from evaluator_svc.runner.ending import RunFailure
+from evaluator_svc.runner.layout import Spacing
 from evaluator_svc.runner.protocol import Kind
 from evaluator_svc.tensors import TensorSpec
 
@@ -46,7 +50,8 @@ class Ran:
     ``elapsed_ns``: the controller's clock, around the block. ``runner_ns``: the runner's clock, evidence.
     ``cpu_ns``: processor time of the whole process as the kernel accounts it, since the answer before (hosted: since it
     was woken). ``return_code``: of ke_launch.
-    ``device_ns``: events of a GPU around the calls, where there is one.
+    ``device_ns``: events of a GPU around the calls, where there is one. ``settle_ns``: the controller's clock around
+    the empty command that followed.
     """
 
     elapsed_ns: int
@@ -54,6 +59,7 @@ class Ran:
     cpu_ns: int
     return_code: int
     device_ns: int | None = None
+    settle_ns: int | None = None
 
 
 class Runner:
@@ -61,6 +67,9 @@ class Runner:
 
     After a failure the process is gone, ``failure`` holds the reason, and every further ``run`` returns it.
     """
+
+    cools_outputs = True
+    """``cool`` reaches the outputs, too."""
 
     def __init__(
         self,
@@ -74,14 +83,16 @@ class Runner:
         cpus: tuple[int, ...],
         stained: bool,
         persistent: int,
+        spacing: Spacing,
     ) -> None:
         self.sandbox = ""
         self.failure: RunFailure | None = None
         self._library, self._limits, self._threads, self._cpus = library, limits, threads, cpus
         self._stained, self._persistent = stained, persistent
         self._weights = b""
+        self._digests: dict[int, bytes] = {}
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="runner")
-        self._buffers = Buffers(inputs, outputs, sets)
+        self._buffers = Buffers(inputs, outputs, sets, spacing)
         self._box: RunnerBox | None = None
         self._ended = self._cpu_ended = 0
         """When the last command was over, and the processor time used until then; 0 before the first."""
@@ -101,6 +112,7 @@ class Runner:
         cpus: tuple[int, ...] = (),
         stained: bool = False,
         persistent: int = 0,
+        spacing: Spacing = Spacing.GUARDED,
     ) -> Self:
         """Prepare buffers; the process starts on entering the context.
 
@@ -108,6 +120,7 @@ class Runner:
         ``threads`` threads alive between calls. ``stained``: memory it allocates and stack it has not written hold
         other values each time (slower: for checking, never for timing). ``persistent``: so many inputs, the last ones,
         keep their values for a process' life, by the operator's contract: a call on others is made in a new process.
+        ``spacing``: what lies between buffers.
         """
         return cls(
             library,
@@ -119,6 +132,7 @@ class Runner:
             cpus=cpus,
             stained=stained,
             persistent=persistent,
+            spacing=spacing,
         )
 
     async def __aenter__(self) -> Self:
@@ -144,9 +158,24 @@ class Runner:
         finally:
             self._thread.shutdown(wait=False)
 
+    @property
+    def sets(self) -> int:
+        """Copies of all tensors that there are."""
+        return self._buffers.sets
+
     def write_input(self, set_: int, index: int, data: Any) -> None:
         """Fill an input from anything with the buffer protocol, exactly ``nbytes`` long."""
         self._buffers.write(set_, index, data)
+        self._digests.pop(set_, None)
+
+    def write_sets(self, sets: Sequence[int], index: int, data: NDArray[np.uint8]) -> None:
+        """Fill an input of several sets with the same bytes. Persistent ones that hold them already are left alone."""
+        if index >= len(self._buffers.inputs) - self._persistent:
+            rows = self._buffers.rows(index, output=False)
+            sets = [set_ for set_ in sets if not np.array_equal(rows[set_], data)]
+            for set_ in sets:
+                self._digests.pop(set_, None)
+        self._buffers.write_sets(sets, index, data)
 
     def input_bytes(self, set_: int, index: int) -> memoryview:
         """The input as the controller's memory holds it; the runner cannot write there."""
@@ -155,6 +184,14 @@ class Runner:
     def output_bytes(self, set_: int, index: int) -> memoryview:
         """The output, to read or to poison."""
         return self._buffers.view(set_, index, output=True)
+
+    def output_rows(self, index: int) -> NDArray[np.uint8]:
+        """One output in all sets, to read or to poison: sets x bytes."""
+        return self._buffers.rows(index, output=True)
+
+    def cool(self, first_set: int, calls: int) -> None:
+        """Have no cache hold a byte of the sets that ``calls`` calls from ``first_set`` on are made on."""
+        self._buffers.cool(first_set, calls)
 
     def slack_intact(self) -> str | None:
         """None, or which bytes outside the outputs were overwritten; ``run`` checks this too."""
@@ -169,8 +206,9 @@ class Runner:
 
         With ``calls`` 0 the elapsed time is that of the round trip alone.
         """
-        if self._persistent and 1 < calls <= self._buffers.sets:  # each set may hold other weights
-            ran = [await self.run(1, (first_set + i) % self._buffers.sets, timeout_s) for i in range(calls)]
+        sets = [(first_set + i) % self._buffers.sets for i in range(min(calls, self._buffers.sets))]
+        if self._persistent and len({self._digest(set_) for set_ in sets}) > 1:  # a process for each
+            ran = [await self.run(1, set_, timeout_s) for set_ in sets]
             return next((one for one in ran if isinstance(one, RunFailure) or one.return_code != 0), ran[-1])
         if self.failure is None:
             outcome = await self._in_thread(lambda: self._renewed(calls, first_set, timeout_s))
@@ -221,10 +259,12 @@ class Runner:
 
     def _digest(self, set_: int) -> bytes:
         """Of the inputs that are persistent."""
-        digest, count = hashlib.sha256(), len(self._buffers.inputs)
-        for index in range(count - self._persistent, count):
-            digest.update(self.input_bytes(set_, index))
-        return digest.digest()
+        if set_ not in self._digests:
+            digest, count = hashlib.sha256(), len(self._buffers.inputs)
+            for index in range(count - self._persistent, count):
+                digest.update(self.input_bytes(set_, index))
+            self._digests[set_] = digest.digest()
+        return self._digests[set_]
 
     def _run(self, calls: int, first_set: int, timeout_s: float) -> Ran | RunFailure:
         box = self._box
@@ -242,7 +282,7 @@ class Runner:
             answered = box.cpu_ns()
             alive = box.threads_alive()
             # Ask again: a kernel that answered for itself is still running, and its true answer comes now.
-            settled, _ = box.ask(calls=0, first_set=0, timeout_s=timeout_s)
+            settled, settle_ns = box.ask(calls=0, first_set=0, timeout_s=timeout_s)
             if isinstance(settled, RunFailure):
                 return settled
             self._cpu_ended = ended = box.cpu_ns()
@@ -263,4 +303,10 @@ class Runner:
             return box.end(ending.overran(broken))
         # What was worked since the answer before is charged to this call, whose inputs lay ready meanwhile.
         spent = ended - before + (idle if paused else 0)
-        return Ran(elapsed_ns=elapsed + late, runner_ns=answer.spent_ns, cpu_ns=spent, return_code=answer.code)
+        return Ran(
+            elapsed_ns=elapsed + late,
+            runner_ns=answer.spent_ns,
+            cpu_ns=spent,
+            return_code=answer.code,
+            settle_ns=settle_ns,
+        )

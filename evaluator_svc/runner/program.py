@@ -60,9 +60,16 @@ def hosted_library() -> Path:
 
 
 @cache
+def stopwatch_library() -> Path:
+    """Build the controller's clock."""
+    return _built("stopwatch.cpp", "stopwatch.so", ("-shared", "-fPIC"))
+
+
+@cache
 def stopwatch() -> ctypes.CDLL:
     """Build and load the controller's clock; calls into it release the interpreter lock."""
-    library = ctypes.CDLL(str(_built("stopwatch.cpp", "stopwatch.so", ("-shared", "-fPIC"))))
+    library = ctypes.CDLL(str(stopwatch_library()))
+    library.ke_flush.restype, library.ke_flush.argtypes = None, [ctypes.c_void_p, ctypes.c_int64]
     library.ke_round_trip.restype = ctypes.c_int64
     library.ke_round_trip.argtypes = [
         ctypes.c_int, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64,

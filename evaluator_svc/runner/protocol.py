@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from evaluator_svc.runner.buffers import Buffers
+from evaluator_svc.runner.layout import Spacing
 from evaluator_svc.sandbox import text
 from evaluator_svc.tensors import TensorSpec
 
@@ -99,9 +100,12 @@ def counts(buffers: Buffers, *, stained: bool) -> bytes:
 
 def places(buffers: Buffers) -> bytes:
     """What ``map_buffers`` of ``buffers.hpp`` reads."""
-    packed = struct.pack("<Q", buffers.layout.span)
+    layout = buffers.layout
+    strides = (layout.input_stride, layout.output_stride)
+    numbers = (layout.span, layout.spacing is Spacing.DENSE, layout.inputs_bytes, layout.outputs_bytes)
+    packed = struct.pack("<8Q", *numbers, *(one for stride in strides for one in (stride.in_file, stride.at)))
     packed += b"".join(_tensor(spec) for spec in (*buffers.inputs, *buffers.outputs))
-    return packed + b"".join(struct.pack("<4Q", r.in_file, r.at, r.size, r.data) for r in buffers.layout.regions)
+    return packed + b"".join(struct.pack("<4Q", r.in_file, r.at, r.size, r.data) for r in layout.first)
 
 
 def _tensor(spec: TensorSpec) -> bytes:

@@ -80,6 +80,8 @@ class Cheat(Candidate):
     layer: tuple[Layer, ...]
     says: str = ""
     naive: Naive | None = None
+    idle: bool = False
+    """What it waits for never comes, so it may pass, if it gains nothing over the kernel in it that is honest."""
 
     @property
     def folder(self) -> Path:
@@ -89,6 +91,17 @@ class Cheat(Candidate):
     def mechanism(self) -> str:
         """``H03`` of ``h03_background_thread``."""
         return self.name[:3].upper()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plain(Candidate):
+    """The right kernel of ``honest/``, which native candidates have in them for what they do honestly."""
+
+    @property
+    def source(self) -> str:
+        header = (HERE / "honest" / f"{self.operator}.hpp").read_text()
+        launch = 'extern "C" int ke_launch(const KeTensor* in, int, KeTensor* out, int, void*)'
+        return f"{header}\n{launch} {{ {self.operator}(in, out); return KE_OK; }}\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

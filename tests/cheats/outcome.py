@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 from evaluator_svc.layers import Layer, caught_by
 from shared.events import Evaluation, Status
-from tests.cheats.manifest import Cheat, Entry, LookAlike, Refused
+from tests.cheats.manifest import Cheat, Entry, LookAlike, Plain, Refused
 from tests.cheats.workplace import Workplace
 
+IDLE_GAIN = 1.25
+"""Two measurements on a busy machine differ by so much."""
 AT_ONCE = 2
 """One builds while another is timed, alone on its cores."""
 
@@ -68,6 +70,8 @@ async def _once(place: Workplace, entry: Entry) -> Outcome:
         if isinstance(entry, Cheat) and _disarmed(entry, found):
             layer = Layer.FRESH
         problem = _problem(entry, found, layer, evidence)
+        if isinstance(entry, Cheat) and entry.idle and found.status is Status.PASSED and problem:
+            layer, problem = Layer.POISON, await _gained(place, entry, found)
     return Outcome(
         entry=entry,
         status=status,
@@ -81,6 +85,17 @@ async def _once(place: Workplace, entry: Entry) -> Outcome:
 def _disarmed(entry: Cheat, found: Evaluation) -> bool:
     """Whether a cheat on the clock that is otherwise right got the claim of its honest calls, and so nothing by it."""
     return entry.needs_clock and found.status is Status.PASSED and "claimed_for_fresh_values" in _text(found)
+
+
+async def _gained(place: Workplace, entry: Cheat, found: Evaluation) -> str:
+    """What is wrong with a cheat that passed because it never comes to cheating; empty when it gained nothing by it."""
+    plain = await place.evaluate(Plain(language=entry.language, name="plain", operator=entry.operator))
+    if plain.status is not Status.PASSED:
+        return (
+            "undecided: the machine was too busy" if plain.status is Status.NOISY else "an honest kernel was rejected"
+        )
+    gain = found.speedups[0].ratio_ppm / plain.speedups[0].ratio_ppm
+    return f"missed: it passed, {gain:.2f} times as fast as it is" if gain > IDLE_GAIN else ""
 
 
 def _text(found: Evaluation) -> str:

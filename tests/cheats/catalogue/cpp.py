@@ -9,6 +9,8 @@ from tests.cheats.manifest import Language
 
 CPP = Language.CPP
 CHEAT, WRONG, UNREPEATABLE = Status.CHEAT, Status.WRONG_RESULT, Status.NONDETERMINISTIC
+REMEMBERED = (Layer.FRESH, Layer.POISON)
+"""A memory of whole inputs: accused or discounted by what new values cost; or of no use, where none came again."""
 
 CLOCK = (
     cheat(CPP, "h03_background_thread", "matmul", CHEAT, Layer.THREADS, "alive after a call", naive=CANDIDATE_FIRST),
@@ -26,19 +28,18 @@ CLOCK = (
     cheat(CPP, "h09_own_clock_symbols", "matmul", WRONG, Layer.JUDGE, "first_wrong_index"),
     cheat(CPP, "h09_answers_early", "matmul", (CHEAT, WRONG), (Layer.CHANNEL, Layer.CLOCKS, Layer.LATE, Layer.POISON)),
     cheat(CPP, "h10_forged_duration", "matmul", CHEAT, Layer.CLOCKS),
-    cheat(CPP, "h11_batch_and_skip", "matmul", CHEAT, (Layer.FRESH, Layer.CLOCKS), naive=REFERENCE_FIRST),
     cheat(
         CPP,
-        "h12_back_to_back",
+        "h11_all_sets_at_once",
         "softmax",
         (CHEAT, WRONG),
-        (Layer.FRESH, Layer.CLOCKS, Layer.POISON),
-        naive=REFERENCE_FIRST,
-        clock=True,
+        (Layer.FRESH, Layer.CLOCKS, Layer.POISON, Layer.LATE),
+        idle=True,
     ),
-    cheat(
-        CPP, "h12_skips_every_third", "softmax", CHEAT, (Layer.FRESH, Layer.CLOCKS), naive=REFERENCE_FIRST, clock=True
-    ),
+    cheat(CPP, "h11_batch_and_skip", "matmul", CHEAT, Layer.POISON, naive=REFERENCE_FIRST, idle=True),
+    cheat(CPP, "h12_back_to_back", "softmax", WRONG, Layer.POISON, "not written", naive=REFERENCE_FIRST),
+    cheat(CPP, "h12_skips_every_third", "softmax", WRONG, Layer.POISON, "not written", naive=REFERENCE_FIRST),
+    cheat(CPP, "h12_skips_the_first_half", "softmax", (WRONG, CHEAT), (Layer.POISON, Layer.FRESH)),
     cheat(CPP, "h14_spins_between_calls", "matmul", CHEAT, (Layer.CLOCKS, Layer.THREADS), threads=2),
     cheat(CPP, "h16_warms_in_the_gap", "matmul", CHEAT, (Layer.THREADS, Layer.CLOCKS), naive=REFERENCE_FIRST),
     cheat(CPP, "h17_relies_on_zeroed_output", "matmul", (UNREPEATABLE, WRONG), (Layer.DETERMINISM, Layer.POISON)),
@@ -51,21 +52,21 @@ CLOCK = (
         "h19_tells_check_by_buffers",
         "softmax",
         (CHEAT, WRONG),
-        (Layer.JUDGE, Layer.FRESH, Layer.CLOCKS),
+        (Layer.JUDGE, Layer.FRESH),
         naive=REFERENCE_FIRST,
     ),
+    cheat(CPP, "h19_recognises_warm_up", "softmax", (CHEAT, WRONG), (Layer.JUDGE, Layer.FRESH)),
 )
 REPLAY = (
     cheat(CPP, "h21_pointer_memo", "matmul", (WRONG, CHEAT), (Layer.JUDGE, Layer.FRESH), naive=REFERENCE_FIRST),
+    cheat(CPP, "h21_buffers_and_probes", "softmax", (WRONG, CHEAT), (Layer.JUDGE, Layer.FRESH)),
     cheat(CPP, "h22_shape_memo", "matmul", (WRONG, CHEAT), (Layer.JUDGE, Layer.FRESH), naive=REFERENCE_FIRST),
     cheat(CPP, "h23_sampled_memo", "matmul", (WRONG, CHEAT), (Layer.JUDGE, Layer.FRESH), naive=REFERENCE_FIRST),
     cheat(CPP, "h23_rounded_memo", "matmul", (WRONG, CHEAT), (Layer.JUDGE, Layer.FRESH), naive=REFERENCE_FIRST),
-    cheat(CPP, "h24_exact_memo", "matmul", CHEAT, Layer.FRESH, naive=REFERENCE_FIRST, clock=True),
-    cheat(CPP, "h24_cheap_memo", "softmax", CHEAT, Layer.FRESH, naive=REFERENCE_FIRST, clock=True),
-    cheat(CPP, "h24_partial_memo", "softmax", CHEAT, Layer.FRESH, naive=REFERENCE_FIRST, clock=True),
-    cheat(
-        CPP, "h25_skips_plausible_output", "softmax", (CHEAT, WRONG), (Layer.FRESH, Layer.POISON), naive=REFERENCE_FIRST
-    ),
+    cheat(CPP, "h24_exact_memo", "matmul", CHEAT, REMEMBERED, naive=REFERENCE_FIRST, clock=True, idle=True),
+    cheat(CPP, "h24_cheap_memo", "softmax", CHEAT, REMEMBERED, naive=REFERENCE_FIRST, clock=True, idle=True),
+    cheat(CPP, "h24_partial_memo", "softmax", CHEAT, REMEMBERED, naive=REFERENCE_FIRST, clock=True, idle=True),
+    cheat(CPP, "h25_skips_plausible_output", "softmax", CHEAT, Layer.POISON, naive=REFERENCE_FIRST, idle=True),
     cheat(
         CPP,
         "h26_stale_plan",

@@ -32,7 +32,7 @@ CLOCK = (
     cheat(PYTHON, "h11_super_batch", "matmul", (CHEAT, WRONG, UNREPEATABLE), VALUES, naive=REFERENCE_FIRST),
     cheat(PYTHON, "h14_slows_the_reference", "matmul", CHEAT, (Layer.THREADS, Layer.CLOCKS), naive=CANDIDATE_FIRST),
     cheat(PYTHON, "h16_computes_in_the_gap", "matmul", CHEAT, (Layer.THREADS, Layer.CLOCKS), naive=REFERENCE_FIRST),
-    cheat(PYTHON, "h16_computes_when_woken", "matmul", (CHEAT, NO_KERNEL), (Layer.FRESH, Layer.KERNELS), clock=True),
+    cheat(PYTHON, "h16_computes_when_woken", "matmul", (CHEAT, NO_KERNEL), (Layer.CLOCKS, Layer.KERNELS), clock=True),
     cheat(PYTHON, "h18_packs_weights_once", "linear", (CHEAT, WRONG), VALUES, naive=REFERENCE_FIRST),
     cheat(PYTHON, "h18_packs_in_constructor", "linear", (CHEAT, WRONG), VALUES),
     cheat(PYTHON, "h19_counts_calls", "matmul", (CHEAT, WRONG, UNREPEATABLE), VALUES, naive=REFERENCE_FIRST),
@@ -114,4 +114,5 @@ LOOK_ALIKES = (
     honest(PYTHON, "packs_by_contract", "packed_linear", "H18"),
     honest(PYTHON, "transposed_view", "transpose", "H34"),
     honest(PYTHON, "scales_in_place", "scale_in_place", "H33"),
+    honest(PYTHON, "returns_its_own_buffer", "matmul", "H22"),
 )

@@ -21,6 +21,7 @@ def cheat(
     threads: int = 1,
     clock: bool = False,
     gpu: bool = False,
+    idle: bool = False,
 ) -> Cheat:
     return Cheat(
         language=language,
@@ -33,6 +34,7 @@ def cheat(
         threads=threads,
         needs_clock=clock,
         needs_gpu=gpu,
+        idle=idle,
     )
 
 

@@ -8,8 +8,11 @@ import os
 from array import array
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from evaluator_svc.runner.buffers import CANARY
+from evaluator_svc.runner.layout import Spacing
 from evaluator_svc.runner.process import Ran, RunFailure, Runner, RunnerLimits
 from evaluator_svc.tensors import TensorSpec
 from shared.dtypes import DType
@@ -92,6 +95,30 @@ def test_calls_rotate_over_the_sets_from_the_first_one_given():
             return [bytes(runner.output_bytes(set_, 0)[:4]) != b"\xff" * 4 for set_ in range(3)]
 
     assert asyncio.run(scenario()) == [True, False, True]
+
+
+@pytest.mark.parametrize("sets", [1, 7])
+def test_dense_sets_are_all_called_on_and_bytes_between_them_are_watched(sets):
+    async def scenario():
+        built = await build("right")
+        async with Runner.open(built.path, [SPEC], [SPEC], sets=sets, spacing=Spacing.DENSE) as runner:
+            runner.write_sets(range(sets), 0, np.frombuffer(INPUT, dtype=np.uint8))
+            rows = runner.output_rows(0)
+            rows[...] = 0xFF
+            runner.cool(sets - 1, sets)
+            ran = await runner.run(sets, first_set=sets - 1)
+            assert isinstance(ran, Ran), ran
+            assert ran.settle_ns
+            assert not (rows[:, :4] == 0xFF).all(axis=1).any()
+            assert all(np.array_equal(row, rows[0]) for row in rows)
+            broken = [runner.slack_intact()]
+            runner._buffers._outputs[0] = 1
+            broken.append(runner.slack_intact())
+            runner._buffers._outputs[0] = CANARY
+            runner._buffers._outputs[sets * runner._buffers.layout.output_stride.in_file] = 1
+            return [*broken, runner.slack_intact()]
+
+    assert asyncio.run(scenario()) == [None, "before the start of output 0", "past the end of the last output"]
 
 
 def test_the_clocks_of_controller_runner_and_kernel_agree_on_a_long_block():

@@ -76,17 +76,20 @@ async def test_the_oracle_draws_secret_values_and_gives_parameters_other_ones_in
 
 
 @on_loop
-async def test_baselines_read_what_the_controller_wrote(tmp_path: Path):
+async def test_baselines_read_what_the_controller_wrote_in_each_set(tmp_path: Path):
     async with child("baseline") as process:
         baselines = Baselines(process, AFFINE.ref, tmp_path, target=target_of("cpu-x86_64"))
-        await baselines.open(AFFINE.source, INPUTS, threads=1, timeout_s=60)
+        await baselines.open(AFFINE.source, INPUTS, sets=3, threads=1, timeout_s=60)
         values = [np.full(spec.nbytes // 4, 0.5, dtype=np.float32).view(np.uint8) for spec in INPUTS]
-        baselines.write_inputs(values)
-        assert await baselines.run("eager", 3, timeout_s=30) > 0
+        baselines.write(range(3), values)
+        assert await baselines.run("eager", 3, first=1, span=3, timeout_s=30) > 0
+        await baselines.cool(1, 3, 3, outputs=True)
         values[0] = np.full(64, 1e7, dtype=np.float32).view(np.uint8)
-        baselines.write_inputs(values)
+        baselines.write((2,), values)
+        assert await baselines.run("eager", 2, first=0, span=3, timeout_s=30) > 0
+        assert await baselines.run("eager", 7, first=0, span=2, timeout_s=30) > 0
         with pytest.raises(OracleLost, match="told to"):
-            await baselines.run("eager", 1, timeout_s=30)
+            await baselines.run("eager", 2, first=1, span=3, timeout_s=30)
 
 
 @on_loop

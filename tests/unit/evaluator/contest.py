@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -41,6 +40,8 @@ class Moment:
     address: int
     pause_ns: float
     count: int
+    process: Process
+    """All sets: they lie in its memory."""
 
 
 def softmax(x: Array, y: Array) -> None:
@@ -54,85 +55,66 @@ def honest(x: Array, y: Array, moment: Moment) -> float:
 
 @dataclass
 class Process:
-    """A launcher (``correctness.Launcher``) whose kernel runs here."""
+    """A launcher (``audited.Timed``) whose kernel runs here."""
 
     kernel: Kernel
-    sets: int = 1
+    sets: int = 24
     runner_share: float = 0.98
     cpu_share: float = 0.97
     jitter: float = 0.01
+    settle_ns: int = ROUND_TRIP_NS
+    cools_outputs: bool = True
     late: Callable[[Array], None] | None = None
-    """Gets the output once the controller has read it: a helper that is not done when the call returns."""
-    pending: list[Armed] = field(default_factory=list)
+    """Gets an output once the controller has read it: a helper that is not done when the call returns."""
 
     def __post_init__(self) -> None:
         self._draw = random.Random(7)
-        self._inputs = [np.zeros((ROWS, COLUMNS), np.float32) for _ in range(self.sets)]
-        self._outputs = [np.zeros((ROWS, COLUMNS), np.float32) for _ in range(self.sets)]
-        self._count, self._unread = 0, False
+        self.inputs = np.zeros((self.sets, ROWS, COLUMNS), np.float32)
+        self.outputs = np.zeros((self.sets, ROWS, COLUMNS), np.float32)
+        self._count, self._reads = 0, 0
 
     def write_input(self, set_: int, index: int, data: Array) -> None:
-        self._inputs[set_][:] = np.asarray(data).view(np.float32).reshape(ROWS, COLUMNS)
+        self.write_sets([set_], index, data)
+
+    def write_sets(self, sets: Sequence[int], index: int, data: Array) -> None:
+        self.inputs[list(sets)] = np.asarray(data).view(np.float32).reshape(ROWS, COLUMNS)
 
     def input_bytes(self, set_: int, index: int) -> memoryview:
-        return memoryview(self._inputs[set_].reshape(-1).view(np.uint8))
+        return memoryview(self.inputs[set_].reshape(-1).view(np.uint8))
 
     def output_bytes(self, set_: int, index: int) -> memoryview:
-        if self.late is not None and not self._unread:
-            self.late(self._outputs[set_])
-        self._unread = False
-        return memoryview(self._outputs[set_].reshape(-1).view(np.uint8))
+        return memoryview(self.outputs[set_].reshape(-1).view(np.uint8))
+
+    def output_rows(self, index: int) -> Array:
+        self._reads += 1
+        if self.late is not None and self._reads > 1:  # since the last call: to verify, then to write what is next
+            self.late(self.outputs)
+        return self.outputs.reshape(self.sets, -1).view(np.uint8)
+
+    def cool(self, first_set: int, calls: int) -> None:
+        del first_set, calls
 
     def slack_intact(self) -> str | None:
         return None
 
     async def run(self, calls: int, first_set: int = 0, timeout_s: float = 10.0) -> Ran:
-        set_, spent, pause = first_set % self.sets, 0.0, 1e7
-        for _ in range(calls):
-            for armed in self.pending:
-                armed.make_at(spent)
+        spent, pause = 0.0, 1e7
+        for i in range(calls):
+            set_ = (first_set + i) % self.sets
             self._count += 1
-            moment = Moment(address=set_, pause_ns=pause, count=self._count)
-            cost = self.kernel(self._inputs[set_], self._outputs[set_], moment)
+            moment = Moment(address=set_, pause_ns=pause, count=self._count, process=self)
+            cost = self.kernel(self.inputs[set_], self.outputs[set_], moment)
             spent += cost * (1.0 + self.jitter * self._draw.gauss(0, 1))
             pause = 100.0
         elapsed = round(spent + ROUND_TRIP_NS)
-        self._unread = calls > 0
+        self._reads = 0
         return Ran(
             elapsed_ns=elapsed,
             runner_ns=round(elapsed * self.runner_share),
             cpu_ns=round(elapsed * self.cpu_share),
             return_code=0,
+            settle_ns=self.settle_ns,
         )
-
-
-@dataclass
-class Armed:
-    """A flip on its way, in simulated time."""
-
-    delay_ns: float
-    target: memoryview
-    data: bytes
-    begun: int = field(default_factory=time.monotonic_ns)
-    made: bool = False
-
-    def make_at(self, spent_ns: float) -> None:
-        if not self.made and spent_ns >= self.delay_ns:
-            self.target[:] = self.data
-            self.made = True
-
-    def disarm(self) -> int | None:
-        return self.begun + round(self.delay_ns) if self.made else None
-
-
-class Flipper:
-    def __init__(self, process: Process) -> None:
-        self._process = process
-
-    def arm(self, delay_ns: float, target: memoryview, data: bytes) -> Armed:
-        armed = Armed(delay_ns, target, data)
-        self._process.pending = [armed]
-        return armed
 
 
 class Baselines:
@@ -140,11 +122,22 @@ class Baselines:
 
     names = ("eager", "compiled")
     own_ns = 0
+    sets = 24
 
-    def write_inputs(self, inputs: object) -> None:
-        del inputs
+    def __init__(self) -> None:
+        self.runs: list[tuple[str, int, int, int]] = []
+        """Which, and the sets: how many calls, the first, of how many."""
+        self.cooled: list[tuple[int, int, int]] = []
+        self.filled = 0
 
-    async def run(self, which: str, calls: int, *, timeout_s: float) -> int:
+    def fill(self, pool: Sequence[Fresh], span: int, *, again: bool = False) -> None:
+        self.filled = max(self.filled, span)
+
+    async def cool(self, first: int, calls: int, span: int, *, outputs: bool) -> None:
+        self.cooled.append((calls, first, span))
+
+    async def run(self, which: str, calls: int, *, first: int, span: int, timeout_s: float) -> int:
+        self.runs.append((which, calls, first, span))
         self.own_ns = round(10 * WORK_NS * calls)
         return self.own_ns + 5 * ROUND_TRIP_NS
 
@@ -194,14 +187,20 @@ async def settle(values: Values) -> Case:
 
 
 def contest(
-    kernel: Kernel, *, rounds: int = 11, cases: int = 12, contract: Contract | None = None, **process: object
+    kernel: Kernel,
+    *,
+    rounds: int = 11,
+    cases: int = 24,
+    contract: Contract | None = None,
+    baselines: Baselines | None = None,
+    **process: object,
 ) -> tuple[Measured, Ledger]:
     """What measuring ``kernel`` gives. The first answer is not compared with another process'."""
     ledger, runner = Ledger(), Process(kernel, **process)  # type: ignore[arg-type]
     pool = [fresh(number) for number in range(cases)]
     one = Contest(
         runner,
-        Baselines(),  # type: ignore[arg-type]
+        baselines or Baselines(),  # type: ignore[arg-type]
         pool[0].case,
         pool,
         Poison(),
@@ -209,7 +208,6 @@ def contest(
         call_s=1.0,
         answers=(),
         settle=settle,
-        flipper=Flipper(runner),  # type: ignore[arg-type]
         ledger=ledger,
         process=1,
         contract=contract or Contract(),

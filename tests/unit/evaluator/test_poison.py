@@ -25,6 +25,18 @@ def test_only_the_elements_left_alone_are_named():
     )
 
 
+@pytest.mark.parametrize("shape", [(1, 4096), (3000, 64), (5, 1 << 17)])
+def test_rows_that_were_left_alone_are_untouched_and_neighbours_differ(shape):
+    poison, whole = Poison(), np.zeros((shape[0], shape[1] + 64), dtype=np.uint8)
+    rows = whole[:, 64:]
+    stains = poison.apply_rows(rows)
+    assert len(stains) == shape[0]
+    for row, stain in list(zip(rows, stains, strict=True))[:: max(1, shape[0] // 50)]:
+        assert all(part.all() for part in poison.untouched(stain, memoryview(row), 4))
+    assert len({row.tobytes() for row in rows}) == shape[0]
+    assert not whole[:, :64].any()
+
+
 def test_two_applications_and_two_workers_differ():
     one, other, first, second, third = Poison(), Poison(), bytearray(4096), bytearray(4096), bytearray(4096)
     one.apply(memoryview(first))

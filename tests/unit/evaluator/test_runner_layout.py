@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator_svc.runner.layout import ALIGNMENT, GUARD, plan
+from evaluator_svc.runner.layout import ALIGNMENT, GUARD, Spacing, plan, set_bytes
 from evaluator_svc.tensors import TensorSpec
 from shared.dtypes import DType
 
@@ -46,6 +46,23 @@ def test_no_two_buffers_share_bytes_of_a_file(inputs, outputs, sets):
         mine = [r for r in layout.regions if r.output is output]
         assert sum(r.size for r in mine) == total
         assert all(one.in_file + one.size == next_.in_file for one, next_ in itertools.pairwise(mine))
+
+
+@given(specs, specs, st.integers(1, 5))
+def test_dense_buffers_lie_a_line_of_canaries_apart_and_each_file_is_one_stretch(inputs, outputs, sets):
+    layout = plan(inputs, outputs, sets, Spacing.DENSE)
+    for output, total in ((False, layout.inputs_bytes), (True, layout.outputs_bytes)):
+        mine = [r for r in layout.regions if r.output is output]
+        for region in mine:
+            assert (region.at + region.data) % ALIGNMENT == 0
+            assert region.data == ALIGNMENT
+            assert region.at - mine[0].at == region.in_file
+        assert all(one.at + one.size == next_.at for one, next_ in itertools.pairwise(mine))
+        assert mine[-1].in_file + mine[-1].size + ALIGNMENT <= total
+    assert sum(r.size for r in layout.first) == set_bytes(inputs, outputs)
+    last_input = [r for r in layout.regions if not r.output][-1]
+    assert next(r for r in layout.regions if r.output).at - (last_input.at + last_input.size) >= GUARD
+    assert layout.span >= max(r.at + r.size for r in layout.regions) + GUARD
 
 
 def test_an_address_is_told_relative_to_the_nearest_buffer():

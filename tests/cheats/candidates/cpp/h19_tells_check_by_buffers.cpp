@@ -1,18 +1,19 @@
-// H19 evaluation-mode branch by addresses: a check moves between several sets of buffers, a timed block stays with one.
-// From the third call in a row with one output address it copies the answer of the call before.
+// H19 evaluation-mode branch by addresses: buffers that are checked lie far apart between guards, those that are timed lie
+// close together. There it copies the answer that it gave before.
 // Source: KernelGuard EVALUATOR_MODE_BRANCH; pointer reuse, https://github.com/gpu-mode/pygpubench/pull/7
-// Hopes: that the number of buffers tells who is asking.
+// Hopes: that the places of buffers tell who is asking.
+#include <stdlib.h>
 #include <string.h>
 
 #include "honest/softmax.hpp"
 
 extern "C" int ke_launch(const KeTensor* in, int, KeTensor* out, int, void*) {
-  static void* last = nullptr;
-  static int alike = 0;
+  static const char* last = nullptr;
   static float answer[64 * 1000];
-  alike = out[0].data == last ? alike + 1 : 0;
-  last = out[0].data;
-  if (alike > 1) {
+  const char* here = static_cast<const char*>(out[0].data);
+  const bool timed = last != nullptr && here != last && llabs(here - last) < (1ll << 28);
+  last = here;
+  if (timed) {
     memcpy(out[0].data, answer, sizeof answer);
     return KE_OK;
   }

