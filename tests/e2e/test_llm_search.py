@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import ROOT, kernelevolve, last_object
+from command_line import OPERATOR, ROOT, kernelevolve, last_object
 
 from cli import history
 from search_svc.projection import winner
@@ -20,7 +20,7 @@ from shared.events import CandidateProduced, CandidateRejected
 from tests import model_server
 
 pytestmark = [pytest.mark.serial, pytest.mark.timeout(900)]
-OPERATOR = ROOT / "examples" / "operators" / "instance_norm.py"
+INSTANCE_NORM = ROOT / "examples" / "operators" / "instance_norm.py"
 """Schedules gain most on it: an improvement shows on a busy machine, too."""
 DEADLINE_S = 600.0
 """For a search; half a minute on a quiet machine."""
@@ -60,9 +60,9 @@ class Done:
         return [event for event in found if isinstance(event, kind)]
 
 
-def search(run, home, name, *, evaluations, **settings):
+def search(operator, run, home, name, *, evaluations, **settings):
     """Search with a server that is gone afterwards; ``name`` makes of its URL the settings that name it."""
-    arguments = ("optimize", OPERATOR, "--evaluations", evaluations, "--seed", 7, "--out", run, "--json")
+    arguments = ("optimize", operator, "--evaluations", evaluations, "--seed", 7, "--out", run, "--json")
     with model_server.fresh() as server:
         asked = SMALL | name(f"{model_server.ready(server)}/v1") | settings
         done = kernelevolve(*arguments, home=home, settings=asked, deadline_s=DEADLINE_S)
@@ -79,7 +79,8 @@ def moves(tmp_path_factory):
     def by_url(url):
         return {"MODEL_URL": url, "MODEL_NAME": model_server.MODEL}
 
-    return search(tmp_path_factory.mktemp("runs") / "moves", home, by_url, evaluations=3, **settings)
+    run = tmp_path_factory.mktemp("runs") / "moves"
+    return search(INSTANCE_NORM, run, home, by_url, evaluations=3, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +94,8 @@ def whole(tmp_path_factory):
         path.write_text(ENDPOINTS.format(url=url, model=model_server.MODEL, context=model_server.CONTEXT_TOKENS))
         return {"MODEL_ENDPOINTS": str(path)}
 
-    return search(tmp_path_factory.mktemp("runs") / "whole", home, by_file, evaluations=2, **settings)
+    run = tmp_path_factory.mktemp("runs") / "whole"
+    return search(OPERATOR, run, home, by_file, evaluations=2, **settings)
 
 
 def test_a_model_that_chooses_moves_ends_improved_with_kernels_that_name_it(moves):
