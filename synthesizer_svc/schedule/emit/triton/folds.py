@@ -33,22 +33,25 @@ def is_arg(stage: Stage) -> bool:
     return stage.op in ("argmax", "argmin")
 
 
-def identity(stage: Stage) -> str:
-    """The literal that changes nothing."""
+def neutral(stage: Stage) -> float:
+    """What changes nothing."""
     dtype = stage.exprs[0].dtype
-    if stage.op == "sum":
-        return ops.literal(0, dtype)
-    if stage.op == "prod":
-        return ops.literal(1, dtype)
+    if stage.op in ("sum", "prod"):
+        return 0 if stage.op == "sum" else 1
     if stage.op in ("any", "all"):
-        return "True" if stage.op == "all" else "False"
+        return int(stage.op == "all")
     lowest = stage.op in ("max", "max_raw", "argmax", "softstats")
     if dtype.floating:
-        return ops.literal(float("-inf") if lowest else float("inf"), dtype)
+        return float("-inf") if lowest else float("inf")
     if dtype is DType.BOOL:
-        return "False" if lowest else "True"
+        return int(not lowest)
     bits = 8 * dtype.itemsize - 1
-    return ops.literal(-(1 << bits) if lowest else (1 << bits) - 1, dtype)
+    return -(1 << bits) if lowest else (1 << bits) - 1
+
+
+def identity(stage: Stage) -> str:
+    """The literal of what changes nothing."""
+    return ops.literal(neutral(stage), stage.exprs[0].dtype)
 
 
 def start(stage: Stage, name: str, tile: Tile) -> list[str]:

@@ -62,8 +62,8 @@ def _contiguous_last(group: Group, axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
 
 
 def _units(group: Group, axis: Axis) -> int:
-    """How many accesses are contiguous along ``axis``."""
-    return sum(1 for offset in offsets(group) if offset.coefficient(axis) == 1)
+    """How many elements are accessed contiguously along ``axis``."""
+    return sum(prod(a.extent for a in offset.axes()) for offset in offsets(group) if offset.coefficient(axis) == 1)
 
 
 def offsets(group: Group) -> list[Index]:

@@ -13,15 +13,14 @@ from synthesizer_svc.schedule import index as ix
 from synthesizer_svc.schedule.emit.triton.matrix import Product
 from synthesizer_svc.schedule.emit.triton.matrix_tiles import DIRECT_TAPS_MAX, Tile, pieces, stages_fit, unrolled
 from synthesizer_svc.schedule.emit.triton.positions import placed
+from synthesizer_svc.schedule.emit.triton.spans import COLUMN, ROW, Span, factor
 from synthesizer_svc.schedule.emit.triton.text import Lines
-from synthesizer_svc.schedule.emit.triton.types import TL, Kernel, blocks
+from synthesizer_svc.schedule.emit.triton.types import Kernel, blocks
 from synthesizer_svc.schedule.emit.triton.values import Frame, Values
 from synthesizer_svc.schedule.expr import Expr
 from synthesizer_svc.schedule.index import Axis
 from synthesizer_svc.schedule.lazy import Buffer
 from synthesizer_svc.schedule.schedule import Value
-
-ROW, COLUMN = "[:, None]", "[None, :]"
 
 
 def emit_product(
@@ -58,10 +57,9 @@ def emit_product(
 class _Side:
     """A piece of a factor's tile: its values, in the scopes above and inside the loop over the sum."""
 
+    name: str
     values: Values
     expr: Expr
-    dim: str
-    k: str
     program: Frame
     body: Frame
 
@@ -112,16 +110,16 @@ class _Writer:
         base = Frame()
         placed(self.batch, base, found.z, "z", "")
         out.extend(base.lines.lines)
-        rows = self._pieces("m", "tile_m", found.m, self.tile.m)
-        columns = self._pieces("n", "tile_n", found.n, self.tile.n)
-        for _, lines in (*rows.values(), *columns.values()):
-            out.extend(lines)
-        for i, j in combinations(rows, columns):
-            out.add(f"acc_{i}{j} = tl.zeros([{rows[i][0]}, {columns[j][0]}], tl.float32)")
-        for head, tap in self._loops():
-            self._multiplied(out, head, tap, tuple(rows), tuple(columns))
-        for i, j in combinations(rows, columns):
-            out.extend(self._epilogue(i, j))
+        rows, columns = self._pieces("m", found.m, self.tile.m), self._pieces("n", found.n, self.tile.n)
+        for span, start in (*rows, *columns):
+            out.extend(span.lines(start))
+        pairs = [(row, column) for (row, _), (column, _) in combinations(rows, columns)]
+        for row, column in pairs:
+            out.add(f"{_sums(row, column)} = tl.zeros([{row.size}, {column.size}], tl.float32)")
+        for head, taps in self._loops():
+            self._multiplied(out, head, taps, pairs)
+        for row, column in pairs:
+            out.extend(self._epilogue(row, column))
         return out.lines
 
     def _swizzled(self, down: int, across: int) -> list[str]:
@@ -139,28 +137,16 @@ class _Writer:
             f"tile_n = place % {size * across} // {rows}",
         ]
 
-    def _pieces(self, dim: str, tile: str, axes: tuple[Axis, ...], side: int) -> dict[str, tuple[int, list[str]]]:
-        """By name: the size of a piece of a side, and the lines that give its positions and mask."""
-        extent = prod(a.extent for a in axes)
-        found: dict[str, tuple[int, list[str]]] = {}
-        for number, (start, size) in enumerate(pieces(side)):
-            name = f"{dim}{number}"
-            shift = f" + {start}" if start else ""
-            lines = [f"{name}_at = {tile} * {side}{shift} + tl.arange(0, {size})"]
-            found[name] = (size, lines)
-            if extent % side:
-                lines.append(f"{name}_ok = {name}_at < {extent}")
-        return found
-
-    def _place(self, values: Values, frame: Frame, axes: tuple[Axis, ...], name: str, spread: str) -> None:
-        """Axes of a side's piece in the given shape."""
-        extent, side = prod(a.extent for a in axes), self.tile.m if name[0] == "m" else self.tile.n
-        flat = f"{name}_{'r' if spread == ROW else 'c'}"
-        frame.lines.add(f"{flat} = {name}_at{spread}")
-        placed(values, frame, axes, flat, name)
-        if extent % side:
-            frame.lines.add(f"{flat}_ok = {name}_ok{spread}")
-            values.masks[name] = f"{flat}_ok"
+    def _pieces(self, dim: str, axes: tuple[Axis, ...], side: int) -> list[tuple[Span, str]]:
+        """Spans that make up a side of the tile, each with its first number."""
+        ragged = bool(prod(a.extent for a in axes) % side)
+        return [
+            (
+                Span(name=f"{dim}{number}", axes=axes, size=size, ragged=ragged),
+                f"tile_{dim} * {side}" + (f" + {start}" if start else ""),
+            )
+            for number, (start, size) in enumerate(pieces(side))
+        ]
 
     # ------------------------------------------------------------------ the sum
 
@@ -190,97 +176,66 @@ class _Writer:
         return (found.channels,) if unrolled(found, self.choices.get("taps")) else found.k
 
     def _multiplied(
-        self,
-        out: Lines,
-        head: str,
-        taps: tuple[dict[Axis, ix.Index], ...],
-        rows: tuple[str, ...],
-        columns: tuple[str, ...],
+        self, out: Lines, head: str, taps: tuple[dict[Axis, ix.Index], ...], pairs: list[tuple[Span, Span]]
     ) -> None:
         """One loop over the sum, into the accumulators."""
         axes = self._sum_axes()
-        extent = prod(a.extent for a in axes)
-        ragged = bool(extent % self.tile.k)
-        program, body = Lines(), Lines()
-        body.add(f"k_at = k + tl.arange(0, {self.tile.k})")
-        if ragged:
-            body.add(f"k_ok = k_at < {extent}")
-        sides = {name: self._side(name, self.product.a, ROW, COLUMN, axes, ragged=ragged) for name in rows}
-        sides |= {name: self._side(name, self.product.b, COLUMN, ROW, axes, ragged=ragged) for name in columns}
+        depth = Span(name="k", axes=axes, size=self.tile.k, ragged=bool(prod(a.extent for a in axes) % self.tile.k))
+        body = Lines()
+        body.extend(depth.lines("k"))
+        sides = {row.name: self._side(row, self.product.a, ROW, COLUMN, depth) for row, _ in pairs}
+        sides |= {column.name: self._side(column, self.product.b, COLUMN, ROW, depth) for _, column in pairs}
         for number, tap in enumerate(taps):
-            tiles = {name: self._factor(side, tap, number) for name, side in sides.items()}
             for side in sides.values():
+                expr = ex.rewrite(side.expr, tap)
+                name = f"{side.name}_x{number}"
+                factor(side.values, side.body, expr, self.product.dtype, self.buffers, (depth,), name)
                 body.extend(side.body.lines.lines)
                 side.body.lines.lines.clear()
-            body.extend(self._dots(tiles, rows, columns))
+            body.extend(self._dots(pairs, number))
         for side in sides.values():
-            program.extend(side.program.lines.lines)
-        out.extend(program.lines)
+            out.extend(side.program.lines.lines)
         with out.block(head):
             out.extend(body.lines)
 
-    def _dots(self, tiles: Mapping[str, str], rows: tuple[str, ...], columns: tuple[str, ...]) -> list[str]:
+    def _dots(self, pairs: list[tuple[Span, Span]], number: int) -> list[str]:
         precision = self.choices.get("precision")
         exact = f', input_precision="{precision}"' if precision else ""
         return [
-            f"acc_{i}{j} = tl.dot({tiles[i]}, {tiles[j]}, acc_{i}{j}{exact})" for i, j in combinations(rows, columns)
+            f"{_sums(i, j)} = tl.dot({i.name}_x{number}, {j.name}_x{number}, {_sums(i, j)}{exact})" for i, j in pairs
         ]
 
-    def _side(
-        self, name: str, expr: Expr, spread: str, k_spread: str, axes: tuple[Axis, ...], *, ragged: bool
-    ) -> _Side:
-        values = Values(buffers=self.buffers, spots=dict(self.batch.spots), prefix=f"{name}_t")
+    def _side(self, span: Span, expr: Expr, spread: str, k_spread: str, depth: Span) -> _Side:
+        values = Values(buffers=self.buffers, spots=dict(self.batch.spots), prefix=f"{span.name}_t")
         program = Frame()
-        mine = self.product.m if name[0] == "m" else self.product.n
-        self._place(values, program, mine, name, spread)
-        body = Frame(parent=program, axes=set(axes))
-        flat = f"{name}_k"
-        body.lines.add(f"{flat} = k_at{k_spread}{'.to(tl.int64)' if self.wide else ''}")
-        placed(values, body, axes, flat, "k")
-        if ragged:
-            body.lines.add(f"{flat}_ok = k_ok{k_spread}")
-            values.masks["k"] = f"{flat}_ok"
-        return _Side(values=values, expr=expr, dim=name, k=flat, program=program, body=body)
-
-    def _factor(self, side: _Side, tap: dict[Axis, ix.Index], number: int) -> str:
-        """The tile of a factor in the type of the product; zero outside."""
-        expr, values, frame = ex.rewrite(side.expr, tap), side.values, side.body
-        name, kind = f"{side.dim}_x{number}", TL[self.product.dtype]
-        direct = _direct(expr)
-        if direct is not None and self.buffers[direct.attr[0]].dtype is self.product.dtype:
-            guards = (values.guard(expr, frame),) if expr.op == "guard" else ()
-            frame.lines.add(f"{name} = {values.loaded(direct, frame, guards, raw=True)}")
-            return name
-        text = values.value(expr, frame)
-        if "k" in values.masks:
-            text = f"tl.where({values.masks['k']}, {text}, 0.0)"
-        frame.lines.add(f"{name} = ({text}).to({kind})")
-        return name
+        span.place(values, program, spread)
+        body = Frame(parent=program, axes=set(depth.axes))
+        depth.place(values, body, k_spread, wide=self.wide)
+        return _Side(name=span.name, values=values, expr=expr, program=program, body=body)
 
     # ------------------------------------------------------------------ after the sum
 
-    def _epilogue(self, row: str, column: str) -> list[str]:
+    def _epilogue(self, row: Span, column: Span) -> list[str]:
         """Results of a tile's piece, rounded as they are stored."""
-        found, frame = self.product, Frame()
-        values = Values(buffers=self.buffers, spots=dict(self.batch.spots), prefix=f"e{row}{column}_t")
-        self._place(values, frame, found.m, row, ROW)
-        self._place(values, frame, found.n, column, COLUMN)
-        acc = f"acc_{row}{column}"
-        values.rows[found.stage.name, 0] = acc
-        if found.stage.writes[0] is not None:
-            values.store(found.stage.writes[0], acc, frame)
-        for stage in found.epilogue:
-            name = values.value(stage.exprs[0], frame)
-            values.rows[stage.name, 0] = name
-            if stage.writes[0] is not None:
-                values.store(stage.writes[0], name, frame)
+        found, frame, sums = self.product, Frame(), _sums(row, column)
+        values = Values(buffers=self.buffers, spots=dict(self.batch.spots), prefix=f"e{row.name}{column.name}_t")
+        row.place(values, frame, ROW)
+        column.place(values, frame, COLUMN)
+        finished(values, frame, found, sums)
         return frame.lines.lines
 
 
-def _direct(expr: Expr) -> Expr | None:
-    """The load that ``expr`` is, with zero where it is guarded."""
-    if expr.op == "load":
-        return expr
-    if expr.op == "guard" and expr.args[0].op == "load" and expr.args[1].op == "const" and expr.args[1].attr == 0:
-        return expr.args[0]
-    return None
+def finished(values: Values, frame: Frame, found: Product, sums: str) -> None:
+    """What comes after the sum, stored where it leaves."""
+    values.rows[found.stage.name, 0] = sums
+    if found.stage.writes[0] is not None:
+        values.store(found.stage.writes[0], sums, frame)
+    for stage in found.epilogue:
+        name = values.value(stage.exprs[0], frame)
+        values.rows[stage.name, 0] = name
+        if stage.writes[0] is not None:
+            values.store(stage.writes[0], name, frame)
+
+
+def _sums(row: Span, column: Span) -> str:
+    return f"acc_{row.name}{column.name}"

@@ -23,6 +23,7 @@ SIDE_MIN = 16
 """The least side of a tile of a matrix unit."""
 SHARED_SPARE = 4096
 DIRECT_TAPS_MAX = 4
+UNROLLED, FLATTENED = "unrolled", "flattened"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,12 @@ def _sides(extent: int) -> tuple[int, ...]:
 
 def unrolled(product: Product, taps: Value | None) -> bool:
     """Whether the taps of a window are multiplied one by one."""
-    return product.window and taps == "unrolled"
+    return product.window and taps == UNROLLED
+
+
+def taps_default(product: Product) -> str:
+    """Few taps are multiplied one by one."""
+    return UNROLLED if product.window and prod(a.extent for a in product.taps) <= DIRECT_TAPS_MAX else FLATTENED
 
 
 def tiles(product: Product, gpu: Gpu) -> tuple[Tile, ...]:
@@ -155,8 +161,7 @@ def decisions(product: Product, gpu: Gpu) -> list[Decision]:
         found.append(decision("programs", (0, 1, 2), 0, (Bound.LATENCY, Bound.LAUNCH),
                               "so many programs a multiprocessor go through all tiles; 0 is one a tile"))  # fmt: skip
     if product.window:
-        direct = prod(a.extent for a in product.taps) <= DIRECT_TAPS_MAX
-        found.append(decision("taps", ("unrolled", "flattened"), "unrolled" if direct else "flattened",
+        found.append(decision("taps", (UNROLLED, FLATTENED), taps_default(product),
                               (Bound.MEMORY, Bound.LATENCY),
                               "taps one by one have constant offsets; flattened ones make one long sum"))  # fmt: skip
         found.append(decision("orientation", ("rows", "columns"), "columns" if turned else "rows", (Bound.COMPUTE,),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from shared.chips import Gpu
+from synthesizer_svc.schedule.emit.triton.chain import SEPARATE, chain_of, emit_chain, without
 from synthesizer_svc.schedule.emit.triton.matrix import product_of
 from synthesizer_svc.schedule.emit.triton.matrix_kernel import emit_product
 from synthesizer_svc.schedule.emit.triton.prepare import prepared
 from synthesizer_svc.schedule.emit.triton.rows import buffers_of, emit_rows
+from synthesizer_svc.schedule.emit.triton.space import kernel_decisions
 from synthesizer_svc.schedule.emit.triton.text import Lines
 from synthesizer_svc.schedule.emit.triton.types import TORCH, Kernel
 from synthesizer_svc.schedule.emit.triton.values import is_wide
@@ -51,13 +53,36 @@ def emit_module(plan: Plan, schedule: Schedule, gpu: Gpu) -> str:
     """
     if not plan.inputs:
         raise Unsupported("input", "an operator without inputs has no device")
-    plan = prepared(plan, schedule)
-    kernels = [_kernel(plan, group, choices_of(schedule, group.name), gpu) for group in plan.groups]
+    plan, kernels = _kernels(prepared(plan, schedule), schedule, gpu)
     head = f'"""Written by a schedule: {plan.operator_class}, {len(plan.groups)} group(s), {gpu.name}."""\n\n{HEAD}'
     return "\n".join([head, *(f"\n{kernel.text}" for kernel in kernels), EXPECT, _model(plan, kernels)])
 
 
+def _kernels(plan: Plan, schedule: Schedule, gpu: Gpu) -> tuple[Plan, list[Kernel]]:
+    """The kernels in order, and the plan without what they keep to themselves."""
+    kernels: list[Kernel] = []
+    done: set[str] = set()
+    left = plan
+    for place, group in enumerate(plan.groups):
+        if group.name in done:
+            continue
+        choices = choices_of(schedule, group.name)
+        chain = chain_of(plan, place)
+        if chain is not None and choices.get("chain", SEPARATE) != SEPARATE:
+            buffers = [
+                b for g in plan.groups[place : place + 2] for b in buffers_of(plan, g) if b.name != chain.between
+            ]
+            once = tuple(dict.fromkeys(buffers))
+            kernels.append(emit_chain(chain, once, choices, wide=is_wide(buffers)))
+            done.add(chain.second.group.name)
+            left = without(left, chain)
+        else:
+            kernels.append(_kernel(plan, group, choices, gpu))
+    return left, kernels
+
+
 def _kernel(plan: Plan, group: Group, choices: dict[str, Value], gpu: Gpu) -> Kernel:
+    choices = {d.name: d.default for d in kernel_decisions(plan, group, gpu)} | choices
     product = product_of(plan, group)
     if product is None:
         return emit_rows(plan, group, choices, gpu)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from shared.chips import Gpu
 from shared.dtypes import DType
+from synthesizer_svc.schedule import expr as ex
 from synthesizer_svc.schedule.emit.triton import folds
 from synthesizer_svc.schedule.emit.triton.folds import Tile
 from synthesizer_svc.schedule.emit.triton.positions import placed
@@ -151,7 +152,7 @@ class _Writer:
     # ------------------------------------------------------------------ whole rows
 
     def _whole(self, program: Frame) -> Frame:
-        stages = expanded(self.group, {**self.choices, "softmax_stats": "two_pass", "variance": "two_pass"})
+        stages = expanded(self.group, {**self.choices, "softmax_stats": "online", "variance": "two_pass"})
         for axes in dict.fromkeys(s.inner for s in stages if s.inner):
             self._columns(program, axes, power_of_two(prod(a.extent for a in axes)))
         tile = Frame(parent=program, axes=set(self.shape.layout.rows))
@@ -171,11 +172,25 @@ class _Writer:
         """A reduction of a row held whole."""
         size = power_of_two(stage.inner_size)
         tile, name = self._tile(size), accumulator(stage)
+        if stage.op == "softstats":
+            self._softstats(stage, frame, tile)
+            return
         frame.lines.add(f"{name} = {self._element(stage, frame, tile)}")
         if folds.is_arg(stage):
             position = self.values.value(stage.exprs[1], frame)
             frame.lines.add(f"{name}_at = {self._masked(stage.inner, position, folds.FAR)}")
         self._finished(stage, frame, tile)
+
+    def _softstats(self, stage: Stage, frame: Frame, tile: Tile) -> None:
+        """Maximum and sum of exponentials; a row of nothing but -inf has a finite maximum, and the sum 0."""
+        dtype, name = stage.exprs[0].dtype, accumulator(stage)
+        frame.lines.add(f"{name} = {self._element(stage, frame, tile)}")
+        top = f"tl.maximum(tl.max({name}, {tile.folding}), {folds.LOWEST})"
+        self._result(stage, (top,), frame)
+        shifted = ex.make("sub", stage.exprs[0], ex.make("row", attr=(stage.name, 0), dtype=dtype), dtype=dtype)
+        exponential = ex.make("exp_nonpositive", shifted, dtype=dtype)
+        terms = self._element(replace(stage, op="sum", exprs=(exponential,)), frame, tile)
+        self._result(stage, (f"tl.sum({terms}, {tile.folding})",), frame, first=1)
 
     def _finished(self, stage: Stage, frame: Frame, tile: Tile) -> None:
         lines, texts = folds.finish(stage, accumulator(stage), tile)
@@ -280,9 +295,9 @@ class _Writer:
 
     # ------------------------------------------------------------------ results
 
-    def _result(self, stage: Stage, texts: tuple[str, ...], frame: Frame) -> None:
-        """Name the results of a row, and store those that leave the group."""
-        for component, text in enumerate(texts):
+    def _result(self, stage: Stage, texts: tuple[str, ...], frame: Frame, first: int = 0) -> None:
+        """Name the results of a row from component ``first`` on, and store those that leave the group."""
+        for component, text in enumerate(texts, start=first):
             name = f"{stage.name}_r{component}"
             frame.lines.add(f"{name} = {text}")
             self.values.rows[stage.name, component] = name

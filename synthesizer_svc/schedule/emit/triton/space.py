@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from shared.chips import Gpu
-from synthesizer_svc.schedule.emit.triton import matrix, matrix_tiles, prepare, space_rows
+from synthesizer_svc.schedule.emit.triton import chain, matrix, matrix_tiles, prepare, space_rows, split
 from synthesizer_svc.schedule.ir import Group, Plan
 from synthesizer_svc.schedule.schedule import Decision, Space
 
 
 def space(plan: Plan, gpu: Gpu) -> Space:
     """All decisions of ``plan``. A group that is computed by its readers by default keeps those of its own kernel."""
-    default = {group.name: group for group in prepare.prepared(plan).groups}
+    usual = prepare.fused(plan)
+    default = {group.name: group for group in usual.groups}
     found = prepare.decisions(plan)
-    narrow = prepare.narrowed(plan)
+    narrow = prepare.planned(plan)
     for group in narrow.groups:
-        found += _group(narrow, default.get(group.name, group), gpu)
+        found += kernel_decisions(narrow, default.get(group.name, group), gpu)
+    for group in usual.groups:
+        found += prepare.weight_decisions(usual, group)
+        parts = split.decision(usual, group, gpu)
+        found += [parts] if parts is not None else []
+    for place in range(len(usual.groups)):
+        two = chain.chain_of(usual, place)
+        found += chain.decisions(two, gpu) if two is not None else []
     return Space(decisions=tuple(found))
 
 
-def _group(plan: Plan, group: Group, gpu: Gpu) -> list[Decision]:
+def kernel_decisions(plan: Plan, group: Group, gpu: Gpu) -> list[Decision]:
+    """Those about the kernel of one group."""
     product = matrix.product_of(plan, group)
     return space_rows.decisions(group, gpu) if product is None else matrix_tiles.decisions(product, gpu)

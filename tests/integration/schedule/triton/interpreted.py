@@ -1,13 +1,15 @@
 """Child program: emitted Triton modules in the interpreter, every access checked against the tensors that there are.
 
-Reads nothing but its arguments: a name of a table and how many random schedules each of its cases gets. Prints JSON:
-what is wrong, as (case, problem, schedule).
+Arguments: tables, separated by commas, how many random schedules each of their cases gets, and names of cases (all when
+there are none) or choices, as ``split=7``, that every group takes. Prints JSON: what is wrong, as (case, problem,
+schedule).
 """
 
 import importlib
 import json
 import random
 import sys
+import time
 import warnings
 
 from evaluator_svc.hosted import interpreter
@@ -21,6 +23,7 @@ from triton.runtime.interpreter import InterpreterBuilder  # noqa: E402
 from evaluator_svc.hosted.model import executed  # noqa: E402
 from shared import chips  # noqa: E402
 from synthesizer_svc.schedule import emit  # noqa: E402
+from synthesizer_svc.schedule.emit.triton import module  # noqa: E402
 from synthesizer_svc.schedule.graph import Unsupported  # noqa: E402
 from synthesizer_svc.schedule.schedule import Schedule  # noqa: E402
 from tests.integration.schedule import compiled, judging, table  # noqa: E402
@@ -77,12 +80,12 @@ class Torch:
 
 def run(text, tensors):
     """The module's results on ``tensors``."""
-    module = executed(text)
-    module.torch = Torch()
+    made = executed(text)
+    made.torch = Torch()
     _known.clear()
     before = [known(t).clone() for t in tensors]
     with torch.no_grad():
-        results = judging.listed(module.ModelNew()(*tensors))
+        results = judging.listed(made.ModelNew()(*tensors))
     for old, new in zip(before, tensors, strict=True):
         assert torch.equal(old.nan_to_num(), new.nan_to_num()) if old.is_floating_point() else torch.equal(old, new)
     return results
@@ -96,14 +99,24 @@ def schedules(built, name, count, gpu=GPU):
     return list(dict.fromkeys([space.default(), *(space.complete(s) for s in drawn)]))
 
 
-def problems(name, source, count):
+def rendered(built, schedule, forced):
+    """The module's text; ``forced`` choices are taken whether the space offers them or not."""
+    if not forced:
+        return emit.render("triton", built, schedule, GPU, 1).source
+    for group in built.groups:
+        for name, value in forced.items():
+            schedule = schedule.with_choice(f"{group.name}.{name}", value)
+    return module.emit_module(built, schedule, GPU)
+
+
+def problems(name, source, count, forced):
     found = []
     built, model, inputs = compiled.planned(source)
     declared, exact = judging.references(model, inputs)
     tensors = compiled.kernel_inputs(model, inputs)
     for schedule in schedules(built, name, count):
         try:
-            text = emit.render("triton", built, schedule, GPU, 1).source
+            text = rendered(built, schedule, forced)
         except Unsupported as refusal:
             return [(name, f"refused: {refusal}", [])]
         try:
@@ -115,19 +128,25 @@ def problems(name, source, count):
     return found
 
 
+def cases(families):
+    own = importlib.import_module("tests.integration.schedule.triton.cases").CASES
+    known = table.FAMILIES | own
+    return [(name, case) for family in families.split(",") for name, case in known[family].items()]
+
+
 def main():
-    family, count, *names = sys.argv[1:]
+    families, count, *rest = sys.argv[1:]
+    names = [one for one in rest if "=" not in one]
+    forced = {key: int(value) for key, _, value in (one.partition("=") for one in rest if "=" in one)}
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     watch()
-    if family in table.FAMILIES:
-        cases = table.FAMILIES[family]
-    else:
-        cases = importlib.import_module("tests.integration.schedule.triton.cases").CASES[family]
     found = []
-    for name, case in cases.items():
+    for name, case in cases(families):
         if not names or name in names:
-            found += problems(name, table.source(case), int(count))
+            began = time.process_time()
+            found += problems(name, table.source(case), int(count), forced)
+            print(f"{name} {time.process_time() - began:.1f} s", file=sys.stderr)
     print(json.dumps(found))
 
 

@@ -1,0 +1,58 @@
+"""Operators of the GPU emitters' own: 16-bit types, long rows, products of products, windows at odd sizes."""
+
+H = "torch.randn({}).half()"
+B = "torch.randn({}).bfloat16()"
+
+PRODUCTS = {
+    "factorization_machine": ("x @ (x.transpose(1, 2) @ y)", [H.format("5, 24, 40"), H.format("5, 24, 72")]),
+    "factorization_machine_f32": ("x @ (x.transpose(1, 2) @ y)", ["torch.randn(5, 24, 40)", "torch.randn(5, 24, 36)"]),
+    "from_the_left": ("(x @ y) @ z", [H.format("4, 17, 9"), H.format("4, 9, 21"), H.format("4, 21, 18")]),
+    "two_batch_axes": ("x @ (y @ z)", [H.format("2, 3, 7, 9"), H.format("2, 3, 9, 11"), H.format("2, 3, 11, 18")]),
+    "three": ("x @ (x @ (x @ y))", [H.format("3, 9, 9"), H.format("3, 9, 21")]),
+    "half": ("x @ y", [H.format("70, 33"), H.format("33, 50")]),
+    "half_deep": ("x @ y", [H.format("20, 333"), H.format("333, 20")]),
+    "bfloat16": ("F.gelu(x @ y.t() + z)", [B.format("40, 33"), B.format("50, 33"), B.format("50")]),
+    "wide_enough_for_two_pieces": ("x @ y", [H.format("30, 40"), H.format("40, 96")]),
+    "prologue": ("F.silu(x) @ (y * 2)", [H.format("33, 31"), H.format("31, 45")]),
+    "mlp": (
+        "self.b(F.relu(self.a(x)))",
+        [H.format("20, 24")],
+        "self.a = nn.Linear(24, 33, dtype=torch.half); self.b = nn.Linear(33, 17, dtype=torch.half)",
+    ),
+    "attention": (
+        "F.softmax(x @ y.transpose(1, 2), -1) @ z",
+        [H.format("2, 19, 16"), H.format("2, 21, 16"), H.format("2, 21, 16")],
+    ),
+}
+WINDOWS = {
+    "conv1d": ("self.c(x)", [H.format("3, 20, 41")], "self.c = nn.Conv1d(20, 24, 3, padding=1, dtype=torch.half)"),
+    "conv1d_wide": ("self.c(x)", [H.format("2, 96, 24")], "self.c = nn.Conv1d(96, 96, 3, padding=1, dtype=torch.half)"),
+    "conv2d": (
+        "F.relu(self.c(x))",
+        [H.format("2, 9, 9, 11")],
+        "self.c = nn.Conv2d(9, 12, 3, stride=2, padding=1, dtype=torch.half)",
+    ),
+    "conv2d_groups": (
+        "self.c(x)",
+        [H.format("2, 12, 9, 11")],
+        "self.c = nn.Conv2d(12, 16, (3, 2), dilation=2, groups=2, bias=False, dtype=torch.half)",
+    ),
+    "padded_pool": ("F.avg_pool1d(F.pad(x, (2, 1)), 3, 2)", [H.format("3, 5, 41")]),
+}
+LONG = {
+    "sum": ("x.sum(-1)", ["torch.randn(3, 5000).half()"]),
+    "sum_all": ("x.float().mean()", ["torch.randn(70, 300).half()"]),
+    "softmax": ("F.softmax(x, -1)", ["torch.randn(2, 5000).half() * 3"]),
+    "masked_rows": ("F.softmax(x, -1)", ["torch.where(torch.arange(900) < 700, float('-inf'), torch.randn(3, 900))"]),
+    "layer_norm": ("F.layer_norm(x, (5000,))", ["torch.randn(2, 5000) + 5"]),
+    "instance_norm": ("F.instance_norm(x)", ["torch.randn(2, 3, 60, 70).half() + 0.25"]),
+    "cross_entropy": ("F.cross_entropy(x, y)", ["torch.randn(20, 3000)", "torch.randint(0, 3000, (20,))"]),
+    "columns": ("x.sum(0)", ["torch.randn(3000, 40)"]),
+    "extremes": ("return x.amax(-1), x.amin(-1), (x > 3).any(-1)", ["torch.randn(2, 3000)"]),
+    "cumsum": ("x.cumsum(-1)", ["torch.randn(2, 5000).half()"]),
+    "rms_norm": (
+        "(x.float() * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1e-6)).to(x.dtype) * y",
+        ["torch.randn(9, 1000).half()", "torch.rand(1000).half()"],
+    ),
+}
+CASES = {"products": PRODUCTS, "half_windows": WINDOWS, "long": LONG}

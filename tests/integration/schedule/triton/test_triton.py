@@ -1,0 +1,97 @@
+"""Emitted Triton modules: right in the interpreter under any schedule, and within the limits of chips when compiled."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shared import chips
+from synthesizer_svc.schedule import emit
+from synthesizer_svc.schedule.graph import Unsupported
+from tests.integration.schedule import compiled, table
+
+OPERATORS = sorted(Path("examples/operators/gpu").glob("*.py"))
+SHOWN = [Path(f"examples/operators/gpu/{name}.py") for name in ("softmax", "linear_bias_gelu", "conv1d", "fm_product")]
+GPU = chips.load("nvidia-sm_90").gpu
+EVERY = ",".join([*table.FAMILIES, "products", "half_windows", "long"])
+SHARED = {"sm_90": GPU.shared_bytes, "gfx942": 1 << 16}
+SPILLED_MAX = 256
+"""Bytes of a thread; a default that spills more was chosen badly."""
+
+
+def child(module, *arguments):
+    command = [sys.executable, "-W", "ignore", "-m", f"tests.integration.schedule.triton.{module}", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("families", ["pointwise,views,scans,gathers,losses", "reductions,normalisations,windows"])
+def test_kernels_of_a_family_are_as_exact_as_torch_by_default(families):
+    assert child("interpreted", families, "0") == []
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("families", ["contractions,products", "half_windows,long"])
+def test_products_windows_and_long_rows_are_as_exact_as_torch_under_any_schedule(families):
+    assert child("interpreted", families, "1") == []
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("families", "choice"), [("long", "split=7"), ("long", "split=4"), ("products", "split=3")])
+def test_parts_of_long_sums_join_to_the_same_result(families, choice):
+    assert child("interpreted", families, "0", choice) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_every_family_is_as_exact_as_torch_under_random_schedules():
+    assert child("interpreted", EVERY, "4") == []
+
+
+def within_limits(told, architecture):
+    """Kernels that ask for more than a block has, or spill much."""
+    return [
+        (operator, kernel, needs)
+        for operator, kernels in told.items()
+        for kernel, needs in kernels.items()
+        if needs["shared"] > SHARED[architecture] or needs["spilled"] > SPILLED_MAX
+    ]
+
+
+@pytest.mark.timeout(600)
+def test_defaults_compile_for_hopper_within_its_limits():
+    told = child("offline", "sm_90", *map(str, SHOWN))
+    assert set(told) == {path.stem for path in SHOWN}
+    assert within_limits(told, "sm_90") == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("architecture", ["sm_90", "gfx942"])
+def test_every_operator_at_gpu_size_compiles_within_the_limits_of_its_chip(architecture):
+    told = child("offline", architecture, *map(str, OPERATORS))
+    assert set(told) == {path.stem for path in OPERATORS}
+    assert within_limits(told, architecture) == []
+
+
+def test_equal_schedules_give_equal_text_and_every_default_is_offered():
+    built, _, _ = compiled.planned(table.source(table.NORMALISATIONS["layer_norm"]))
+    space = emit.space("triton", built, GPU, 1)
+    assert all(d.default in d.values for d in space.decisions)
+    assert len({d.key for d in space.decisions}) == len(space.decisions)
+    first, second = (emit.render("triton", built, space.default(), GPU, 1) for _ in range(2))
+    assert first == second
+    assert first.entry == "ModelNew"
+    assert first.flags == ()
+
+
+def test_a_processor_is_no_machine_for_triton_and_a_gpu_none_for_cpp():
+    built, _, _ = compiled.planned(table.source(table.POINTWISE["gelu"]))
+    with pytest.raises(Unsupported, match="triton: is not written for"):
+        emit.space("triton", built, compiled.this_isa(), 1)
+    with pytest.raises(Unsupported, match="cpp: is not written for sm_90"):
+        emit.space("cpp", built, GPU, 1)
