@@ -11,6 +11,7 @@ from dataclasses import replace
 from search_svc import scoring
 from search_svc.tree import Node, Tree, put
 from shared.events import PPM, CandidateProduced, CandidateRejected, StageTimes, Usage, WriterRecord
+from shared.usage import UNKNOWN
 from shared.writers import SCHEDULE, filled_in, writer_of
 
 ATTEMPT = 1000
@@ -47,13 +48,14 @@ def _settle(tree: Tree, writer: str, usage: Usage, *, time_ns: int = 0, gain_mic
     old = tree.writers.get(writer) or WriterRecord(
         writer=writer, attempts_milli=0, gains_milli=0, gain_micro=0, time_ns=0, cost_micro=0
     )
+    unknown = UNKNOWN in (old.cost_micro, usage.cost_micro)  # does not fade: it would look cheap
     new = replace(
         old,
         attempts_milli=_faded(old.attempts_milli) + ATTEMPT,
         gains_milli=_faded(old.gains_milli) + (ATTEMPT if gain_micro else 0),
         gain_micro=_faded(old.gain_micro) + gain_micro,
         time_ns=_faded(old.time_ns) + max(0, usage.latency_ns) + time_ns,
-        cost_micro=_faded(old.cost_micro) + max(0, usage.cost_micro),
+        cost_micro=UNKNOWN if unknown else _faded(old.cost_micro) + usage.cost_micro,
     )
     return replace(tree, writers=put(tree.writers, writer, new))
 

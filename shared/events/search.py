@@ -106,7 +106,7 @@ class WriterRecord:
     time_ns: int
     """Writing and evaluating."""
     cost_micro: int
-    """Paid to models, in millionths of the configured currency; what has no known price counts 0."""
+    """Paid to models, in millionths of the configured currency; -1 as soon as one price is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,7 +63,9 @@ def _spent(failed: list[ModelError]) -> list[Usage]:
 
 
 def _all(failed: list[ModelError]) -> ModelError:
-    """Why nobody answered: in the words of each that was asked, with the code of the last."""
+    """Why nobody answered: in the words of each that was asked, with the code of the last, and booked to the one that
+    took most.
+    """
     last = failed[-1]
     return ModelError(
         last.code,
@@ -71,4 +73,9 @@ def _all(failed: list[ModelError]) -> ModelError:
         usage=total(*_spent(failed)),
         pauses=all(error.pauses for error in failed),
         retry_after_s=min(error.retry_after_s for error in failed),
+        endpoint=max(failed, key=_read_and_written).endpoint,
     )
+
+
+def _read_and_written(error: ModelError) -> tuple[bool, int]:
+    return bool(error.endpoint), error.usage.input_tokens + error.usage.output_tokens

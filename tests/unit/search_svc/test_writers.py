@@ -65,10 +65,18 @@ def test_what_failed_and_what_was_rejected_are_attempts_with_their_cost():
     search = Search()
     search.turned_down("whole", Usage(latency_ns=5, cost_micro=70))
     failed = replace(a_failure(Status.COMPILE_ERROR), stages=StageTimes(build_ns=11, wait_ns=500))
-    search.candidate(failed, asking="whole", usage=Usage(latency_ns=3, cost_micro=-1))
+    search.candidate(failed, asking="whole", usage=Usage(latency_ns=3, cost_micro=7))
     record = search.records()["whole"]
     assert (record.attempts_milli, record.gains_milli) == (1937, 0)
-    assert (record.time_ns, record.cost_micro) == (4 + 3 + 11, 65)
+    assert (record.time_ns, record.cost_micro) == (4 + 3 + 11, 65 + 7)
+
+
+def test_a_price_that_is_unknown_once_stays_unknown():
+    search = Search()
+    for cost_micro in (70, -1, *[70] * 40):
+        search.turned_down("whole", Usage(cost_micro=cost_micro))
+    search.turned_down("moves", Usage(cost_micro=5))
+    assert (search.records()["whole"].cost_micro, search.records()["moves"].cost_micro) == (-1, 5)
 
 
 def test_what_a_worker_could_not_measure_settles_nothing():

@@ -101,6 +101,21 @@ def test_when_none_can_answer_the_search_pauses_and_is_told_of_each():
     assert caught.value.usage.requests == 3
 
 
+@pytest.mark.parametrize(
+    ("tokens", "requests", "named"),
+    [((5, 9, 7), (1, 1, 1), "b"), ((0, 0, 4), (1, 0, 1), "c"), ((0, 0, 0), (0, 1, 0), "b")],
+)
+def test_when_nobody_answers_the_one_that_took_most_is_named(tokens, requests, named):
+    failed = [
+        ModelError("endpoint", name, usage=Usage(output_tokens=took, requests=sent), endpoint=name if sent else "")
+        for name, took, sent in zip("abc", tokens, requests, strict=True)
+    ]
+    for seed in range(6):
+        with pytest.raises(ModelError) as caught:
+            run(1, routed(*(Told(error.detail, error) for error in failed)).complete(a_question(seed=seed)))
+        assert caught.value.endpoint == named
+
+
 def test_when_one_may_answer_the_next_time_nothing_pauses():
     model = routed(Told("a", down()), Told("b", down("answer", pauses=False)))
     with pytest.raises(ModelError) as caught:
