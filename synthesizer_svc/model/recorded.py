@@ -13,6 +13,7 @@ import logging
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 from shared import ids
@@ -65,12 +66,13 @@ class RecordedModel:
             found = await self._recall(name)
             if found is not None:
                 return found
+            left_s = (until_ns - self._clock.monotonic_ns()) / SECOND_NS
+            if left_s <= 0:
+                raise ModelError(ModelErrorCode.DEADLINE, "somebody else is asking the same, and has no answer yet")
             async with self._alone(name) as mine:
                 if mine:
-                    return await self._recall(name) or await self._ask(name, request)
-            if self._clock.monotonic_ns() >= until_ns:
-                raise ModelError(ModelErrorCode.DEADLINE, "somebody else is asking the same, and has no answer yet")
-            await asyncio.sleep(pause_s)
+                    return await self._recall(name) or await self._ask(name, replace(request, deadline_s=left_s))
+            await asyncio.sleep(min(pause_s, left_s))
             pause_s = min(LOOK_AGAIN_MAX_S, pause_s * 2)
 
     async def _ask(self, name: str, request: CompletionRequest) -> Completion:

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from shared import ids
 from shared.cache.memory import MemoryLeases
 from shared.errors import Unavailable
 from shared.events import EndpointRecord, ModelBudget, Usage
 from shared.store.memory import MemoryBlobs, MemoryDocuments
-from synthesizer_svc.model import Completion, ModelError
+from synthesizer_svc.model import Completion, CompletionRequest, ModelError
 from synthesizer_svc.model.budgeted import BudgetedModel, Budgets, BudgetSettings
 from synthesizer_svc.model.estimate import most
 from synthesizer_svc.model.recorded import INTENTS, RecordedModel
@@ -125,6 +126,30 @@ def test_who_waits_for_the_dead_asks_when_their_lease_runs_out_and_the_lost_call
     spent = run(1, place.spent())
     assert spent == lost.input_tokens + lost.output_tokens + answer.usage.input_tokens + answer.usage.output_tokens
     assert spent >= inner.tokens
+
+
+def test_who_has_waited_for_somebody_else_asks_with_what_is_left_of_the_deadline():
+    place, asked = Place(), []
+
+    class Seen(MeteredModel):
+        async def complete(self, request: CompletionRequest) -> Completion:
+            asked.append(request.deadline_s)
+            return await super().complete(request)
+
+    async def waited(held_s: float) -> Completion:
+        question = a_question(deadline_s=10.0)
+        name = ids.derive(question.hash, "metered")
+        token = await place.leases.acquire(f"model.question.{name}", "somebody else", 60.0)
+        waiting = asyncio.create_task(place.replica(Seen()).complete(question))
+        await asyncio.sleep(held_s)
+        await place.leases.release(f"model.question.{name}", token)
+        return await waiting
+
+    with pytest.raises(ModelError, match="somebody else is asking"):
+        run(1, waited(11.0))
+    assert asked == []
+    assert run(1, waited(6.0)).usage.requests == 1
+    assert 1.0 < asked[0] <= 4.0
 
 
 def test_a_failure_is_no_answer_and_is_asked_again():
