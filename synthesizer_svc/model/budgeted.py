@@ -105,6 +105,7 @@ class Budgets:
             ModelError: a budget does not allow it; it was not sent.
         """
         until_ns = self._clock.now_ns() + round((deadline_s + GRACE_S) * SECOND_NS)
+        waits_until_ns = self._clock.monotonic_ns() + round(deadline_s * SECOND_NS)
         attempt = most(request)
         amount = Amount(tokens=_tokens(attempt), cost_micro=dearest_micro(attempt, prices))
         entry = Entry(
@@ -120,7 +121,7 @@ class Budgets:
         bill = Bill()
         try:
             for limited in self._limited(request):
-                await self._reserve(limited, entry, deadline_s)
+                await self._reserve(limited, entry, waits_until_ns)
                 reserved.append(limited)
         except BaseException:  # also when the caller gives up waiting: nothing was sent
             await self._settle(reserved, entry, Amount())
@@ -159,14 +160,14 @@ class Budgets:
         )
         return [own, today]
 
-    async def _reserve(self, limited: Limited, entry: Entry, deadline_s: float) -> None:
-        """Write ``entry``, waiting for calls that are running where their money may be enough.
+    async def _reserve(self, limited: Limited, entry: Entry, until_ns: int) -> None:
+        """Write ``entry``, waiting for calls that are running where their money may be enough, until ``until_ns`` on
+        the monotonic clock.
 
         Raises:
             ModelError: it does not fit.
         """
         ledger, account = limited.ledger, limited.account
-        until_ns = self._clock.monotonic_ns() + round(deadline_s * SECOND_NS)
         async with account.changed:
             if not account.length:
                 await ledger.catch_up(account)

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from shared.clock import SECOND_NS, ManualClock
-from shared.events import ModelBudget
+from shared.events import ModelBudget, Usage
 from shared.store.memory import MemoryDocuments
 from shared.usage import UNKNOWN
-from synthesizer_svc.model import ModelError
+from synthesizer_svc.model import Completion, ModelError
 from synthesizer_svc.model.budgeted import BudgetedModel, Budgets, BudgetSettings
 from synthesizer_svc.model.day_book import DayBook
 from synthesizer_svc.model.estimate import most
@@ -210,6 +210,35 @@ def test_who_waits_for_a_dead_processs_money_is_told_that_it_is_gone():
     error = run(1, another())
     assert error.pauses
     assert "the search's budget" in error.detail
+
+
+def test_waiting_for_both_budgets_takes_no_longer_than_the_deadline():
+    one = most(a_question())
+    tokens = one.input_tokens + one.output_tokens
+
+    class Slow(MeteredModel):
+        async def complete(self, request):
+            await asyncio.sleep({"search-1": 40, "search-2": 300}[request.search_id])
+            return Completion(text="done", usage=Usage(output_tokens=5, requests=1))
+
+    async def third() -> tuple[float, ModelError]:
+        budgets = Budgets(MemoryDocuments(), LoopClock(), BudgetSettings(day_tokens=2 * tokens))
+        model, own = BudgetedModel(Slow(), budgets, PRICES), ModelBudget(tokens=tokens * 3 // 2)
+        running = [
+            asyncio.create_task(model.complete(a_question(search_id=name, budget=own)))
+            for name in ("search-1", "search-2")
+        ]
+        await asyncio.sleep(1)
+        began_ns = LoopClock().monotonic_ns()
+        with pytest.raises(ModelError) as caught:
+            await model.complete(a_question(budget=own, deadline_s=60.0))
+        took_s = (LoopClock().monotonic_ns() - began_ns) / SECOND_NS
+        await asyncio.gather(*running)
+        return took_s, caught.value
+
+    took_s, error = run(1, third())
+    assert error.code == "budget"
+    assert 59 < took_s < 65  # 40 of them for the search's, and not another 60 for the day's
 
 
 def test_searches_with_stores_of_their_own_share_a_day(tmp_path):
