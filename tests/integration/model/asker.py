@@ -30,7 +30,7 @@ def question(number: int, tokens: int) -> CompletionRequest:
         messages=(Message(role=Role.USER, text=f"question {number}"),),
         seed=number,
         output_tokens_max=OUTPUT_TOKENS_MAX,
-        deadline_s=8.0,
+        deadline_s=60.0,
         search_id="search-1",
         budget=ModelBudget(tokens=tokens),
     )
