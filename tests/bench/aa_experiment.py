@@ -42,7 +42,7 @@ PAIRS, PROBES_MAX = 40, 20
 """Of equal kernels, from which the worker knows its noise before the first trial; and probes, of four pairs each where
 nobody disturbs them.
 """
-FRACTION_BUSY = 0.25
+FRACTION_BUSY = 0.2
 """Of the time that is left to an operator, for its busy part."""
 
 
@@ -156,7 +156,7 @@ class Experiment:
                 busy = [Kind.EQUAL] * plan.of(index, plan.busy) + [Kind.SLOWED] * plan.of(index, plan.busy)
                 end_of_quiet = until - FRACTION_BUSY * (until - time.monotonic()) if busy else until
                 some = _Some(self.trials, worker, bench, kernels)
-                await some.make([Kind.FINAL] * plan.of(index, plan.final) + _interleaved(quiet), end_of_quiet)
+                await some.make(_interleaved(quiet) + [Kind.FINAL] * plan.of(index, plan.final), end_of_quiet)
                 if busy:
                     with compilers(os.cpu_count() or 1):
                         await some.make(_interleaved(busy), until, busy=True)
@@ -172,9 +172,9 @@ class _Some:
         self._trials, self._worker, self._bench, self._kernels = trials, worker, bench, kernels
 
     async def make(self, kinds: list[Kind], until: float, *, busy: bool = False) -> None:
-        """One of each kind even when time is up, so that no operator is left out."""
+        """One of each kind even when time is up, so that no operator is left out; but none as long as a final one."""
         for number, kind in enumerate(kinds):
-            if time.monotonic() < until or kind not in kinds[:number]:
+            if time.monotonic() < until or (kind not in kinds[:number] and kind is not Kind.FINAL):
                 self._trials.append(await self._trial(kind, busy=busy))
 
     async def _trial(self, kind: Kind, *, busy: bool) -> Trial:
