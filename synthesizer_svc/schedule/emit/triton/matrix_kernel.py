@@ -10,6 +10,7 @@ from math import prod
 from shared.chips import Gpu
 from synthesizer_svc.schedule import expr as ex
 from synthesizer_svc.schedule import index as ix
+from synthesizer_svc.schedule.emit.triton.descriptors import DESCRIPTOR, Descriptor, descriptor_of, possible
 from synthesizer_svc.schedule.emit.triton.matrix import Product
 from synthesizer_svc.schedule.emit.triton.matrix_tiles import DIRECT_TAPS_MAX, Tile, pieces, stages_fit, unrolled
 from synthesizer_svc.schedule.emit.triton.positions import placed
@@ -43,13 +44,15 @@ def emit_product(
         count=count,
         programs=programs,
     )
+    text = writer.text()
     return Kernel(
         name=found.group.name,
-        text=writer.text(),
+        text=text,
         buffers=tuple(b.name for b in buffers),
         programs=programs,
         warps=int(choices["warps"]),
         stages=min(int(choices["stages"]), stages_fit(tile, oriented, gpu)),
+        descriptors=tuple((d.name, d.made) for d in writer.descriptors.values()),
     )
 
 
@@ -74,6 +77,8 @@ class _Writer:
     count: int
     programs: int
     batch: Values = field(init=False)
+    descriptors: dict[str, Descriptor] = field(default_factory=dict)
+    """By the side they are fetched for."""
 
     def __post_init__(self) -> None:
         self.batch = Values(buffers=self.buffers)
@@ -84,14 +89,16 @@ class _Writer:
         m, n, k = found.sizes
         out.add(f"# {found.group.name}: {found.batches} product(s) of {m} x {k} by {k} x {n}; {chosen}")
         out.add("@triton.jit")
-        with out.block(f"def {found.group.name}({', '.join(self.buffers)})"):
+        body = self._tile()
+        names = [*self.buffers, *(d.name for d in self.descriptors.values())]
+        with out.block(f"def {found.group.name}({', '.join(names)})"):
             out.add(f"pid = tl.program_id(0){'.to(tl.int64)' if self.wide else ''}")
             if self.programs < self.count:
                 with out.block(f"for tile in range(pid, {self.count}, {self.programs})"):
-                    out.extend(self._tile())
+                    out.extend(body)
             else:
                 out.add("tile = pid")
-                out.extend(self._tile())
+                out.extend(body)
         return out.text()
 
     # ------------------------------------------------------------------ where the tile is
@@ -183,12 +190,15 @@ class _Writer:
         depth = Span(name="k", axes=axes, size=self.tile.k, ragged=bool(prod(a.extent for a in axes) % self.tile.k))
         body = Lines()
         body.extend(depth.lines("k"))
+        self._describe(pairs, depth)
         sides = {row.name: self._side(row, self.product.a, ROW, COLUMN, depth) for row, _ in pairs}
         sides |= {column.name: self._side(column, self.product.b, COLUMN, ROW, depth) for _, column in pairs}
         for number, tap in enumerate(taps):
             for side in sides.values():
-                expr = ex.rewrite(side.expr, tap)
-                name = f"{side.name}_x{number}"
+                expr, name = ex.rewrite(side.expr, tap), f"{side.name}_x{number}"
+                if side.name in self.descriptors:
+                    body.add(f"{name} = {self._fetched(side.name)}")
+                    continue
                 factor(side.values, side.body, expr, self.product.dtype, self.buffers, (depth,), name)
                 body.extend(side.body.lines.lines)
                 side.body.lines.lines.clear()
@@ -197,6 +207,27 @@ class _Writer:
             out.extend(side.program.lines.lines)
         with out.block(head):
             out.extend(body.lines)
+
+    def _describe(self, pairs: list[tuple[Span, Span]], depth: Span) -> None:
+        """Descriptors of both factors' pieces, where they are asked for and possible."""
+        found = self.product
+        if self.choices.get("loads") != DESCRIPTOR or self.wide or not possible(found, self.buffers):
+            return
+        for row, column in pairs:
+            for span, expr in ((row, found.a), (column, found.b)):
+                made = descriptor_of(found, expr, span, depth, self.buffers)
+                assert made is not None
+                self.descriptors[span.name] = made
+
+    def _fetched(self, side: str) -> str:
+        """A tile in the shape that the product takes: rows by depth, or depth by columns."""
+        descriptor, dim = self.descriptors[side], side[0]
+        first = {span.name: start for span, start in self._pieces(dim, getattr(self.product, dim), self._extent(dim))}
+        text = descriptor.load(first[side], "k")
+        return text if descriptor.turned is (dim == "n") else f"tl.trans({text})"
+
+    def _extent(self, dim: str) -> int:
+        return self.tile.m if dim == "m" else self.tile.n
 
     def _dots(self, pairs: list[tuple[Span, Span]], number: int) -> list[str]:
         precision = self.choices.get("precision")

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
 from shared.chips import Gpu
 from shared.dtypes import DType
 from shared.events import Bound
+from synthesizer_svc.schedule.emit.triton.descriptors import DESCRIPTOR, POINTERS, possible
 from synthesizer_svc.schedule.emit.triton.matrix import Product
 from synthesizer_svc.schedule.emit.triton.types import blocks, power_of_two
+from synthesizer_svc.schedule.lazy import Buffer
 from synthesizer_svc.schedule.schedule import Decision, Value
 
 SIDES = (16, 32, 64, 128, 256)
 DEPTHS = (16, 32, 64, 128)
 ELEMENTS_MAX = 128 * 256
 """Sums of a tile: 128 registers of each of 256 threads."""
+LARGE = 128 * 128
+"""Sums of a tile that needs a multiprocessor for itself."""
 SLIM = 4
 """Tiles are at most so many times as long as wide."""
 TILES_MAX = 14
@@ -119,7 +124,10 @@ def cost(product: Product, tile: Tile, gpu: Gpu) -> float:
     # Small tiles share a multiprocessor, so their waves are finer.
     resident = max(1, ELEMENTS_MAX // padded // 2)
     waves = blocks(count, gpu.multiprocessors * resident) * resident if count > gpu.multiprocessors else 1
-    return waves * padded * reuse * depth * off
+    # A short sum ends before the pipeline is full, unless other programs share the multiprocessor.
+    steps = blocks(k, tile.k)
+    fill = 1 + (4 if padded > LARGE else 1) / steps
+    return waves * padded * reuse * depth * off * fill
 
 
 def default_warps(tile: Tile, gpu: Gpu) -> int:
@@ -132,7 +140,7 @@ def stages_fit(tile: Tile, product: Product, gpu: Gpu) -> int:
     return max(1, min(5, (gpu.shared_bytes - SHARED_SPARE) // each))
 
 
-def decisions(product: Product, gpu: Gpu) -> list[Decision]:
+def decisions(product: Product, buffers: Mapping[str, Buffer], gpu: Gpu) -> list[Decision]:
     """All decisions about one product."""
     group = product.group.name
 
@@ -166,6 +174,9 @@ def decisions(product: Product, gpu: Gpu) -> list[Decision]:
                               "taps one by one have constant offsets; flattened ones make one long sum"))  # fmt: skip
         found.append(decision("orientation", ("rows", "columns"), "columns" if turned else "rows", (Bound.COMPUTE,),
                               "whether channels are the rows or the columns of a tile"))  # fmt: skip
+    if not amd and not product.window and possible(product, buffers):
+        found.append(decision("loads", (POINTERS, DESCRIPTOR), POINTERS, (Bound.COMPUTE, Bound.LATENCY),
+                              "the copy engine fetches tiles of factors without a thread's help"))  # fmt: skip
     if product.dtype is DType.F32:
         found.append(decision("precision", ("tf32x3", "ieee"), "tf32x3", (Bound.COMPUTE,),
                               "three products of rounded parts are as exact, and matrix units do them"))  # fmt: skip

@@ -28,6 +28,7 @@ def multiplied(a, b):
     return a * b
 
 """
+LIBDEVICE = "from triton.language.extra import libdevice\n"
 EXPECT = '''
 def expect(name, tensor, shape, strides, dtype):
     """This module is for these shapes, strides and element types only."""
@@ -55,6 +56,8 @@ def emit_module(plan: Plan, schedule: Schedule, gpu: Gpu) -> str:
         raise Unsupported("input", "an operator without inputs has no device")
     plan, kernels = _kernels(prepared(plan, schedule), schedule, gpu)
     head = f'"""Written by a schedule: {plan.operator_class}, {len(plan.groups)} group(s), {gpu.name}."""\n\n{HEAD}'
+    if any(kernel.descriptors for kernel in kernels):
+        head = head.replace(LIBDEVICE, f"{LIBDEVICE}from triton.tools.tensor_descriptor import TensorDescriptor\n")
     return "\n".join([head, *(f"\n{kernel.text}" for kernel in kernels), EXPECT, _model(plan, kernels)])
 
 
@@ -114,7 +117,8 @@ def _model(plan: Plan, kernels: list[Kernel]) -> str:
 
 def _launch(kernel: Kernel) -> str:
     options = f"num_warps={kernel.warps}" + (f", num_stages={kernel.stages}" if kernel.stages else "")
-    return f"{kernel.name}[({kernel.programs},)]({', '.join(kernel.buffers)}, {options})"
+    arguments = [*kernel.buffers, *(made for _, made in kernel.descriptors)]
+    return f"{kernel.name}[({kernel.programs},)]({', '.join(arguments)}, {options})"
 
 
 def _allocated(buffer: Buffer, like: str) -> str:

@@ -29,4 +29,6 @@ def space(plan: Plan, gpu: Gpu) -> Space:
 def kernel_decisions(plan: Plan, group: Group, gpu: Gpu) -> list[Decision]:
     """Those about the kernel of one group."""
     product = matrix.product_of(plan, group)
-    return space_rows.decisions(group, gpu) if product is None else matrix_tiles.decisions(product, gpu)
+    if product is None:
+        return space_rows.decisions(group, gpu)
+    return matrix_tiles.decisions(product, {b.name: b for b in plan.buffers}, gpu)

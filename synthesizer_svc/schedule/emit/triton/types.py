@@ -27,7 +27,10 @@ def blocks(n: int, size: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """One ``@triton.jit`` function and its launch on a grid of one dimension. ``buffers`` are its arguments."""
+    """One ``@triton.jit`` function and its launch on a grid of one dimension.
+
+    Its arguments are ``buffers``, then ``descriptors``: name and the text that makes one.
+    """
 
     name: str
     text: str
@@ -35,3 +38,4 @@ class Kernel:
     programs: int
     warps: int
     stages: int = 1
+    descriptors: tuple[tuple[str, str], ...] = ()

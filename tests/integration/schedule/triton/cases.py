@@ -10,6 +10,8 @@ PRODUCTS = {
     "two_batch_axes": ("x @ (y @ z)", [H.format("2, 3, 7, 9"), H.format("2, 3, 9, 11"), H.format("2, 3, 11, 18")]),
     "three": ("x @ (x @ (x @ y))", [H.format("3, 9, 9"), H.format("3, 9, 21")]),
     "half": ("x @ y", [H.format("70, 33"), H.format("33, 50")]),
+    "whole_lines": ("x @ y", [H.format("70, 40"), H.format("40, 104")]),
+    "whole_lines_turned": ("F.gelu(x @ y.t() + z)", [H.format("70, 40"), H.format("104, 40"), H.format("104")]),
     "half_deep": ("x @ y", [H.format("20, 333"), H.format("333, 20")]),
     "bfloat16": ("F.gelu(x @ y.t() + z)", [B.format("40, 33"), B.format("50, 33"), B.format("50")]),
     "wide_enough_for_two_pieces": ("x @ y", [H.format("30, 40"), H.format("40, 96")]),

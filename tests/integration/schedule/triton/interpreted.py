@@ -1,8 +1,7 @@
 """Child program: emitted Triton modules in the interpreter, every access checked against the tensors that there are.
 
-Arguments: tables, separated by commas, how many random schedules each of their cases gets, and names of cases (all when
-there are none) or choices, as ``split=7``, that every group takes. Prints JSON: what is wrong, as (case, problem,
-schedule).
+Arguments: tables, separated by commas; how many random schedules each of their cases gets; names of cases (all when
+there are none), and numbers of parts that long sums go into. Prints JSON: what is wrong, as (case, problem, schedule).
 """
 
 import importlib
@@ -99,24 +98,23 @@ def schedules(built, name, count, gpu=GPU):
     return list(dict.fromkeys([space.default(), *(space.complete(s) for s in drawn)]))
 
 
-def rendered(built, schedule, forced):
-    """The module's text; ``forced`` choices are taken whether the space offers them or not."""
-    if not forced:
+def rendered(built, schedule, parts):
+    """The module's text; sums go into so many ``parts`` whether the space offers that or not."""
+    if parts is None:
         return emit.render("triton", built, schedule, GPU, 1).source
     for group in built.groups:
-        for name, value in forced.items():
-            schedule = schedule.with_choice(f"{group.name}.{name}", value)
+        schedule = schedule.with_choice(f"{group.name}.split", parts)
     return module.emit_module(built, schedule, GPU)
 
 
-def problems(name, source, count, forced):
+def problems(name, source, count, parts):
     found = []
     built, model, inputs = compiled.planned(source)
     declared, exact = judging.references(model, inputs)
     tensors = compiled.kernel_inputs(model, inputs)
-    for schedule in schedules(built, name, count):
+    for schedule, split in [(s, p) for s in schedules(built, name, count) for p in parts]:
         try:
-            text = rendered(built, schedule, forced)
+            text = rendered(built, schedule, split)
         except Unsupported as refusal:
             return [(name, f"refused: {refusal}", [])]
         try:
@@ -124,7 +122,7 @@ def problems(name, source, count, forced):
         except Exception as error:  # noqa: BLE001 - whatever a kernel raises is what is wrong with it
             problem = f"{type(error).__name__}: {error}"
         if problem:
-            found.append((name, problem, [f"{k}={v}" for k, v in schedule.choices]))
+            found.append((name, problem, [split, *(f"{k}={v}" for k, v in schedule.choices)]))
     return found
 
 
@@ -136,8 +134,8 @@ def cases(families):
 
 def main():
     families, count, *rest = sys.argv[1:]
-    names = [one for one in rest if "=" not in one]
-    forced = {key: int(value) for key, _, value in (one.partition("=") for one in rest if "=" in one)}
+    names = [one for one in rest if not one.isdecimal()]
+    parts = [int(one) for one in rest if one.isdecimal()] or [None]
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     watch()
@@ -145,7 +143,7 @@ def main():
     for name, case in cases(families):
         if not names or name in names:
             began = time.process_time()
-            found += problems(name, table.source(case), int(count), forced)
+            found += problems(name, table.source(case), int(count), parts)
             print(f"{name} {time.process_time() - began:.1f} s", file=sys.stderr)
     print(json.dumps(found))
 
