@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -22,6 +23,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan,
     "atan2": np.arctan2, "atanh": np.arctanh, "pow": np.power, "fast_powf": np.power, "fmax": np.fmax, "fmin": np.fmin,
     "rsqrt": lambda x: 1 / np.sqrt(x), "rsqrt_rn": lambda x: 1 / np.sqrt(x), "fma": lambda x, y, z: x * y + z,
+    "erf": np.vectorize(math.erf, otypes=[float]), "erfc": np.vectorize(math.erfc, otypes=[float]),
     "isnan": np.isnan, "isinf": np.isinf, "div_rn": np.divide, "fast_dividef": np.divide,
 }  # fmt: skip
 

@@ -16,8 +16,16 @@ class TritonEmitter:
     """Python-hosted kernels for GPUs."""
 
     def space(self, plan: Plan, machine: Machine, threads: int) -> Space:
+        """The decisions.
+
+        Raises:
+            Unsupported: the machine is no GPU, or an operation has no form in Triton; found here, before any search.
+        """
         del threads
-        return decisions.space(plan, expected(machine, Gpu, "triton"))
+        gpu = expected(machine, Gpu, "triton")
+        found = decisions.space(plan, gpu)
+        module.emit_module(plan, found.default(), gpu)
+        return found
 
     def render(self, plan: Plan, schedule: Schedule, machine: Machine, threads: int) -> Emitted:
         del threads

@@ -152,7 +152,7 @@ def emit_chain(chain: Chain, buffers: tuple[Buffer, ...], choices: Mapping[str, 
     name = f"{chain.first}_{chain.second.group.name}"
     return Kernel(
         name=name,
-        text=writer.text(name, choices),
+        text=writer.text(name),
         buffers=tuple(writer.buffers),
         programs=chain.second.batches * (across if spread else 1),
         warps=int(choices["chain_warps"]),
@@ -184,12 +184,10 @@ class _Writer:
         self.p = Span(name="p", axes=second.k, size=self.depth, ragged=bool(p % self.depth))
         self.q = Span(name="q", axes=second.n, size=self.width, ragged=bool(q % self.width))
 
-    def text(self, name: str, choices: Mapping[str, Value]) -> str:
+    def text(self, name: str) -> str:
         chain, out = self.chain, Lines()
         r, p, q, s = chain.sizes
-        chosen = ", ".join(f"{key}={value}" for key, value in sorted(choices.items()) if key.startswith("chain"))
-        batches = chain.second.batches
-        out.add(f"# {name}: {batches} chains of {r} x {p} by ({p} x {s} by {s} x {q}); {chosen}")
+        out.add(f"# {name}: {chain.second.batches} chains of {r} x {p} by ({p} x {s} by {s} x {q}), {self.order}")
         out.add("@triton.jit")
         with out.block(f"def {name}({', '.join(self.buffers)})"):
             out.add(f"pid = tl.program_id(0){'.to(tl.int64)' if self.wide else ''}")

@@ -85,9 +85,8 @@ class _Writer:
 
     def text(self) -> str:
         found, out = self.product, Lines()
-        chosen = ", ".join(f"{k}={v}" for k, v in sorted(self.choices.items()))
         m, n, k = found.sizes
-        out.add(f"# {found.group.name}: {found.batches} product(s) of {m} x {k} by {k} x {n}; {chosen}")
+        out.add(f"# {found.group.name}: {found.batches} product(s) of {m} x {k} by {k} x {n} on tiles of {self.tile}")
         out.add("@triton.jit")
         body = self._tile()
         names = [*self.buffers, *(d.name for d in self.descriptors.values())]

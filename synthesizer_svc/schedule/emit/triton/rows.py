@@ -74,9 +74,8 @@ class _Writer:
 
     def text(self) -> str:
         shape, program = self.shape, Frame()
-        chosen = ", ".join(f"{k}={v}" for k, v in sorted(self.choices.items()))
         out = Lines()
-        out.add(f"# {self.group.name}: {self.group.kind}, {self.group.rows} rows; {chosen}")
+        out.add(f"# {self.group.name}: {self.group.kind} of {self.group.rows} rows; {self._described()}")
         out.add("@triton.jit")
         if self.choices.get("cache") == "stream":
             self.values.load_options = self.values.store_options = PASSED
@@ -96,6 +95,14 @@ class _Writer:
                 out.add("tile = pid")
                 out.extend(tile.lines.lines)
         return out.text()
+
+    def _described(self) -> str:
+        """The tile, in words; choices that change nothing are left out, so that equal kernels have equal texts."""
+        shape = self.shape
+        if not shape.layout.inner:
+            return f"tiles of {shape.rows} x {shape.columns}"
+        rows = "row" if shape.flat else f"{shape.rows} rows"
+        return f"{rows} held whole" if shape.whole else f"{rows} in chunks of {shape.columns}"
 
     # ------------------------------------------------------------------ positions
 

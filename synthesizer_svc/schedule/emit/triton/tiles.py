@@ -14,8 +14,8 @@ from synthesizer_svc.schedule.schedule import Value
 WHOLE, LOOP = "whole", "loop"
 WHOLE_MAX = 1 << 16
 """Elements of a row that one program can hold: 64 registers of each of 1024 threads."""
-PER_THREAD_MAX = 128
-"""Elements of a tile that one thread holds at most: half of its registers."""
+PER_THREAD_MAX = 64
+"""Elements of a tile that one thread holds at most: a quarter of its registers, as there are several values of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,6 +89,22 @@ def test_equal_schedules_give_equal_text_and_every_default_is_offered():
     assert first.flags == ()
 
 
+def test_choices_that_change_nothing_change_no_letter():
+    built, _, _ = compiled.planned(table.source(table.NORMALISATIONS["layer_norm"]))
+    default = emit.space("triton", built, GPU, 1).default()
+    assert default.get("g0.row") == "whole"
+    for dead, value in (("g0.columns", 256), ("g0.stages", 3), ("g0.variance", "two_pass")):
+        other = emit.render("triton", built, default.with_choice(dead, value), GPU, 1)
+        assert other == emit.render("triton", built, default, GPU, 1)
+
+
+def test_what_has_no_form_in_triton_is_refused_before_a_search():
+    case = ("x ** y", ["torch.randint(0, 5, (13,))", "torch.randint(0, 5, (13,))"])
+    built, _, _ = compiled.planned(table.source(case))
+    with pytest.raises(Unsupported, match="pow: has no form for integers in Triton"):
+        emit.space("triton", built, GPU, 1)
+
+
 def test_a_processor_is_no_machine_for_triton_and_a_gpu_none_for_cpp():
     built, _, _ = compiled.planned(table.source(table.POINTWISE["gelu"]))
     with pytest.raises(Unsupported, match="triton: is not written for"):
