@@ -1,4 +1,4 @@
-"""The model port: a conversation in, text out, with what it cost (pure). ``opening`` chooses the adapters.
+"""The model port: a conversation in, text out, with what it cost. ``opening`` chooses the adapters.
 
 Who implements it wraps the next one, from the outside in: what was answered before is answered from the record
 (``recorded``), an endpoint is chosen (``routed``), money is reserved (``budgeted``), and the endpoint is asked, again
