@@ -132,15 +132,18 @@ class Deck:
         self._used.extend(dealt)
         return [self._mark(Values(fresh=fresh)) for fresh in dealt]
 
-    def known(self, count: int) -> list[Values]:
-        """``count`` values for one block: the opened draws in turn, in another order each time, some flipped."""
+    def known(self, count: int, *, flips: bool = True) -> list[Values]:
+        """``count`` values for one block: the opened draws in turn, in another order each time, with ``flips`` some
+        flipped: values that no memory of whole inputs knows.
+        """
         dealt: list[Fresh] = []
         while len(dealt) < count:
             some = [self._used.popleft() for _ in range(min(count - len(dealt), max(1, len(self._used) // 2)))]
             self._used.extend(some)
             dealt += self._draw.sample(some, len(some))
         least = int(count > 1)
-        flipped = set(self._draw.sample(range(count), self._draw.randint(least, min(count, FLIPPED_MOST))))
+        many = self._draw.randint(least, min(count, FLIPPED_MOST)) if flips else 0
+        flipped = set(self._draw.sample(range(count), many))
         return [
             self._mark(Values(fresh=fresh, flip=self._flip(fresh) if place in flipped else None))
             for place, fresh in enumerate(dealt)
