@@ -56,6 +56,10 @@ class Gpu:
     """Registers of one thread are given out in steps of so many."""
     partitions: int = 4
     """Of a multiprocessor, each with its share of the registers (SIMDs of AMD's)."""
+    tensor_float32: bool = False
+    """Matrix units multiply float32 rounded to TensorFloat-32, and exactly by three such products."""
+    copy_engine: bool = False
+    """Boxes of tensors are copied to shared memory by an engine of their own (NVIDIA's TMA)."""
     flags: tuple[str, ...] = ()
     """For the compiler; Python-hosted languages take none."""
 

@@ -133,7 +133,9 @@ def decisions(chain: Chain, gpu: Gpu) -> list[Decision]:
     ]  # fmt: skip
 
 
-def emit_chain(chain: Chain, buffers: tuple[Buffer, ...], choices: Mapping[str, Value], *, wide: bool) -> Kernel:
+def emit_chain(
+    chain: Chain, buffers: tuple[Buffer, ...], choices: Mapping[str, Value], gpu: Gpu, *, wide: bool
+) -> Kernel:
     """The kernel of both products. ``choices`` are those of the first group, complete."""
     _, p, q, _ = chain.sizes
     depth = min(int(choices["chain_depth"]), max(LEAST, power_of_two(p)))
@@ -148,6 +150,7 @@ def emit_chain(chain: Chain, buffers: tuple[Buffer, ...], choices: Mapping[str, 
         width=width,
         spread=spread,
         wide=wide,
+        rounded=gpu.tensor_float32,
     )
     name = f"{chain.first}_{chain.second.group.name}"
     return Kernel(
@@ -169,6 +172,8 @@ class _Writer:
     width: int
     spread: bool
     wide: bool
+    rounded: bool
+    """Whether matrix units multiply TensorFloat-32."""
     batch: Values = field(init=False)
     r: Span = field(init=False)
     s: Span = field(init=False)
@@ -214,7 +219,9 @@ class _Writer:
 
     @property
     def _precision(self) -> str:
-        return "" if self.chain.second.dtype in HALVES else ', input_precision="tf32x3"'
+        if self.chain.second.dtype in HALVES:
+            return ""
+        return f', input_precision="{"tf32x3" if self.rounded else "ieee"}"'
 
     def _head(self, out: Lines) -> str | None:
         """The loop over tiles of columns; None where a program has one tile."""
@@ -273,7 +280,8 @@ class _Writer:
             self._last(out)
 
     def _last(self, out: Lines) -> None:
-        precision = "tf32" if self.chain.second.dtype in HALVES else "tf32x3"
+        once = "tf32" if self.chain.second.dtype in HALVES else "tf32x3"
+        precision = once if self.rounded else "ieee"
         out.add(f'acc = tl.dot(g, b.to(tl.float32), input_precision="{precision}")')
         self._finish(out)
 

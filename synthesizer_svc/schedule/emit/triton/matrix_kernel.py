@@ -8,11 +8,19 @@ from itertools import product as combinations
 from math import prod
 
 from shared.chips import Gpu
+from shared.dtypes import DType
 from synthesizer_svc.schedule import expr as ex
 from synthesizer_svc.schedule import index as ix
 from synthesizer_svc.schedule.emit.triton.descriptors import DESCRIPTOR, Descriptor, descriptor_of, possible
 from synthesizer_svc.schedule.emit.triton.matrix import Product
-from synthesizer_svc.schedule.emit.triton.matrix_tiles import DIRECT_TAPS_MAX, Tile, pieces, stages_fit, unrolled
+from synthesizer_svc.schedule.emit.triton.matrix_tiles import (
+    DIRECT_TAPS_MAX,
+    Tile,
+    pieces,
+    stages_fit,
+    unrolled,
+    warps_for,
+)
 from synthesizer_svc.schedule.emit.triton.positions import placed
 from synthesizer_svc.schedule.emit.triton.spans import COLUMN, ROW, Span, factor
 from synthesizer_svc.schedule.emit.triton.text import Lines
@@ -50,7 +58,7 @@ def emit_product(
         text=text,
         buffers=tuple(b.name for b in buffers),
         programs=programs,
-        warps=int(choices["warps"]),
+        warps=warps_for(tile, int(choices["warps"]), gpu),
         stages=min(int(choices["stages"]), stages_fit(tile, oriented, gpu)),
         descriptors=tuple((d.name, d.made) for d in writer.descriptors.values()),
     )
@@ -229,8 +237,8 @@ class _Writer:
         return self.tile.m if dim == "m" else self.tile.n
 
     def _dots(self, pairs: list[tuple[Span, Span]], number: int) -> list[str]:
-        precision = self.choices.get("precision")
-        exact = f', input_precision="{precision}"' if precision else ""
+        precision = self.choices.get("precision", "ieee")
+        exact = f', input_precision="{precision}"' if self.product.dtype is DType.F32 else ""
         return [
             f"{_sums(i, j)} = tl.dot({i.name}_x{number}, {j.name}_x{number}, {_sums(i, j)}{exact})" for i, j in pairs
         ]

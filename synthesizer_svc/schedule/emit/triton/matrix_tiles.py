@@ -19,6 +19,8 @@ SIDES = (16, 32, 64, 128, 256)
 DEPTHS = (16, 32, 64, 128)
 ELEMENTS_MAX = 128 * 256
 """Sums of a tile: 128 registers of each of 256 threads."""
+SUMS_MAX = 128
+"""Of one thread: half of its registers."""
 LARGE = 128 * 128
 """Sums of a tile that needs a multiprocessor for itself."""
 SLIM = 4
@@ -27,6 +29,8 @@ TILES_MAX = 14
 SIDE_MIN = 16
 """The least side of a tile of a matrix unit."""
 SHARED_SPARE = 4096
+SHARED_USUAL = 96 << 10
+"""With less, tiles of factors are not fetched far ahead."""
 DIRECT_TAPS_MAX = 4
 UNROLLED, FLATTENED = "unrolled", "flattened"
 
@@ -134,6 +138,13 @@ def default_warps(tile: Tile, gpu: Gpu) -> int:
     return min(8 if tile.m * tile.n >= 128 * 96 else 4, gpu.threads_max // gpu.warp)
 
 
+def warps_for(tile: Tile, chosen: int, gpu: Gpu) -> int:
+    """``chosen`` warps, or as many as it takes to hold a tile's sums in registers."""
+    while tile.m * tile.n > SUMS_MAX * gpu.warp * chosen and chosen * gpu.warp < gpu.threads_max:
+        chosen *= 2
+    return chosen
+
+
 def stages_fit(tile: Tile, product: Product, gpu: Gpu) -> int:
     """Stages of factors' tiles that shared memory holds."""
     each = tile.stage_bytes(product.dtype.itemsize) * _taps_at_once(product)
@@ -152,8 +163,8 @@ def decisions(product: Product, buffers: Mapping[str, Buffer], gpu: Gpu) -> list
     oriented = product.turned() if turned else product
     legal = tiles(oriented, gpu)
     first = legal[0]
-    amd = gpu.warp != 32
-    stages = 2 if amd else min(3 if first.m * first.n >= 128 * 256 else 4, stages_fit(first, product, gpu))
+    little = gpu.shared_bytes < SHARED_USUAL
+    stages = 2 if little else min(3 if first.m * first.n >= 128 * 256 else 4, stages_fit(first, product, gpu))
     found = [
         decision("tile", tuple(map(str, legal)), str(first), (Bound.COMPUTE, Bound.MEMORY, Bound.OCCUPANCY),
                  "large tiles read factors less often; small ones fill the chip and waste less at the edges"),
@@ -174,10 +185,10 @@ def decisions(product: Product, buffers: Mapping[str, Buffer], gpu: Gpu) -> list
                               "taps one by one have constant offsets; flattened ones make one long sum"))  # fmt: skip
         found.append(decision("orientation", ("rows", "columns"), "columns" if turned else "rows", (Bound.COMPUTE,),
                               "whether channels are the rows or the columns of a tile"))  # fmt: skip
-    if not amd and not product.window and possible(product, buffers):
+    if gpu.copy_engine and not product.window and possible(product, buffers):
         found.append(decision("loads", (POINTERS, DESCRIPTOR), POINTERS, (Bound.COMPUTE, Bound.LATENCY),
                               "the copy engine fetches tiles of factors without a thread's help"))  # fmt: skip
-    if product.dtype is DType.F32:
+    if product.dtype is DType.F32 and gpu.tensor_float32:
         found.append(decision("precision", ("tf32x3", "ieee"), "tf32x3", (Bound.COMPUTE,),
                               "three products of rounded parts are as exact, and matrix units do them"))  # fmt: skip
     return found

@@ -17,25 +17,24 @@ from synthesizer_svc.schedule.ir import Group, Plan
 from synthesizer_svc.schedule.lazy import Buffer
 from synthesizer_svc.schedule.schedule import Schedule, Value
 
-HEAD = """import torch
-import triton
-import triton.language as tl
-from triton.language.extra import libdevice
-
+HEAD = "import torch\nimport triton\nimport triton.language as tl\n"
+LIBDEVICE = "from triton.language.extra import libdevice\n"
+DESCRIPTORS = "from triton.tools.tensor_descriptor import TensorDescriptor\n"
+MULTIPLIED = """
 
 @triton.jit
 def multiplied(a, b):
     return a * b
-
 """
-LIBDEVICE = "from triton.language.extra import libdevice\n"
 EXPECT = '''
+
 def expect(name, tensor, shape, strides, dtype):
     """This module is for these shapes, strides and element types only."""
     same = tensor.shape == shape and tensor.dtype is dtype
     if not same or any(n > 1 and s != t for n, s, t in zip(shape, tensor.stride(), strides)):
         raise ValueError(f"{name} is {tensor.dtype} {tuple(tensor.shape)}, strides {tensor.stride()}; "
                          f"this kernel is for {dtype} {shape}, strides {strides}")
+
 
 '''
 
@@ -55,10 +54,13 @@ def emit_module(plan: Plan, schedule: Schedule, gpu: Gpu) -> str:
     if not plan.inputs:
         raise Unsupported("input", "an operator without inputs has no device")
     plan, kernels = _kernels(prepared(plan, schedule), schedule, gpu)
-    head = f'"""Written by a schedule: {plan.operator_class}, {len(plan.groups)} group(s), {gpu.name}."""\n\n{HEAD}'
-    if any(kernel.descriptors for kernel in kernels):
-        head = head.replace(LIBDEVICE, f"{LIBDEVICE}from triton.tools.tensor_descriptor import TensorDescriptor\n")
-    return "\n".join([head, *(f"\n{kernel.text}" for kernel in kernels), EXPECT, _model(plan, kernels)])
+    written = "".join(f"\n\n{kernel.text}" for kernel in kernels)
+    title = f"Written by a schedule: {plan.operator_class}, {len(kernels)} kernel(s), {gpu.name}."
+    parts = [f'"""{title}"""\n\n', HEAD]
+    parts += [LIBDEVICE] if "libdevice." in written else []
+    parts += [DESCRIPTORS] if any(kernel.descriptors for kernel in kernels) else []
+    parts += [MULTIPLIED] if ", multiplied," in written else []
+    return "".join([*parts, written, EXPECT, _model(plan, kernels)])
 
 
 def _kernels(plan: Plan, schedule: Schedule, gpu: Gpu) -> tuple[Plan, list[Kernel]]:
@@ -76,7 +78,7 @@ def _kernels(plan: Plan, schedule: Schedule, gpu: Gpu) -> tuple[Plan, list[Kerne
                 b for g in plan.groups[place : place + 2] for b in buffers_of(plan, g) if b.name != chain.between
             ]
             once = tuple(dict.fromkeys(buffers))
-            kernels.append(emit_chain(chain, once, choices, wide=is_wide(buffers)))
+            kernels.append(emit_chain(chain, once, choices, gpu, wide=is_wide(buffers)))
             done.add(chain.second.group.name)
             left = without(left, chain)
         else:

@@ -43,7 +43,9 @@ def emit_rows(plan: Plan, group: Group, choices: Mapping[str, Value], gpu: Gpu) 
         group=group,
         shape=shape,
         choices=choices,
-        values=Values(buffers={b.name: b for b in buffers}),
+        values=Values(
+            buffers={b.name: b for b in buffers}, streamed=frozenset(shape.layout.rows or shape.layout.columns)
+        ),
         wide=is_wide(buffers),
         exact_scans=any(b.dtype is DType.F32 for b in buffers if b.name in written),
     )

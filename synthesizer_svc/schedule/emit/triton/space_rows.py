@@ -21,6 +21,8 @@ WIDE_PER_THREAD = 32
 TILE = 4096
 WHOLE_DEFAULT_MAX = 1 << 14
 TRANSPOSED = 64
+LONG_ROW, LONG_CHUNK = 1 << 15, 1 << 14
+"""Rows longer than that are read several times from the cache: few large programs, so that their rows fit in there."""
 UNROLLED_MAX = 32
 """Elements of a row that are folded one by one, with neighbouring rows along the tile."""
 
@@ -145,7 +147,7 @@ def _folded(group: Group, layout: Layout, gpu: Gpu) -> list[Decision]:
             rows //= 2
     else:
         row = WHOLE if can_hold and width <= WHOLE_DEFAULT_MAX else LOOP
-        columns = min(width, TILE)
+        columns = min(width, LONG_CHUNK if several and width > LONG_ROW else TILE)
         rows = min(count, max(1, TILE // 2 // (width if row == WHOLE else columns)))
         while rows > 1 and blocks(layout.row_count, rows) < 2 * gpu.multiprocessors:
             rows //= 2

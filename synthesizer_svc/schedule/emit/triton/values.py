@@ -80,7 +80,8 @@ class Values:
     """The dimension along which results of rows lie."""
     scan_dims: frozenset[str] = frozenset()
     load_options: str = ""
-    """Further arguments of loads: cache and eviction."""
+    """Further arguments of loads that depend on one of ``streamed``: what is read once, or by one row."""
+    streamed: frozenset[Axis] = frozenset()
     store_options: str = ""
     rows: dict[tuple[str, int], str] = field(default_factory=dict)
     scans: dict[str, str] = field(default_factory=dict)
@@ -135,7 +136,7 @@ class Values:
         if expr.op == "load":
             return self.loaded(expr, frame, guards)
         if expr.op == "index":
-            return f"({self.index_text(expr.attr, frame, guards)}).to(tl.int64)"
+            return f"tl.cast({self.index_text(expr.attr, frame, guards)}, tl.int64)"
         if expr.op == "guard":
             return self._guarded(expr, frame, guards)
         args = [self.value(a, frame, guards) for a in expr.args]
@@ -162,7 +163,8 @@ class Values:
             if self.dims_of(guard.axes) - dims:
                 place += f" + {guard.name}.to(tl.int32) * 0"
         masked = f", mask={' & '.join(masks)}, other={other}" if masks else ""
-        text = f"tl.load({place}{masked}{self.load_options})"
+        options = self.load_options if axes & self.streamed else ""
+        text = f"tl.load({place}{masked}{options})"
         dtype = self.buffers[buffer].dtype
         return text if raw or dtype is expr.dtype else f"{text}.to({TL[expr.dtype]})"
 
@@ -181,7 +183,7 @@ class Values:
     def _guarded(self, expr: Expr, frame: Frame, guards: tuple[Guard, ...]) -> str:
         value, otherwise = expr.args
         guard = self.guard(expr, frame, guards)
-        if value.op == "load" and otherwise.op == "const" and value not in frame.names:
+        if value.op == "load" and otherwise.op == "const":
             return self.loaded(value, frame, (*guards, guard), other=ops.literal(otherwise.attr, otherwise.dtype))
         inside = self.value(value, frame, (*guards, guard))
         outside = self.value(otherwise, frame, guards)

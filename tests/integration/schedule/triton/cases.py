@@ -1,5 +1,11 @@
 """Operators of the GPU emitters' own: 16-bit types, long rows, products of products, windows at odd sizes."""
 
+import random
+
+from synthesizer_svc.schedule import emit
+from synthesizer_svc.schedule.schedule import Schedule
+from tests.integration.schedule import table
+
 H = "torch.randn({}).half()"
 B = "torch.randn({}).bfloat16()"
 
@@ -59,3 +65,17 @@ LONG = {
     ),
 }
 CASES = {"products": PRODUCTS, "half_windows": WINDOWS, "long": LONG}
+
+
+def of(families):
+    """(name, case) of tables, whose names are separated by commas."""
+    known = table.FAMILIES | CASES
+    return [(name, case) for family in families.split(",") for name, case in known[family].items()]
+
+
+def schedules(built, name, count, gpu):
+    """The default and ``count`` random ones, the same on every run."""
+    space = emit.space("triton", built, gpu, 1)
+    stream = random.Random(name)
+    drawn = [Schedule(choices=tuple((d.key, stream.choice(d.values)) for d in space.decisions)) for _ in range(count)]
+    return list(dict.fromkeys([space.default(), *(space.complete(s) for s in drawn)]))

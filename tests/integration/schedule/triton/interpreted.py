@@ -4,12 +4,11 @@ Arguments: tables, separated by commas; how many random schedules each of their 
 there are none), and numbers of parts that long sums go into. Prints JSON: what is wrong, as (case, problem, schedule).
 """
 
-import importlib
 import json
-import random
 import sys
 import time
 import warnings
+from dataclasses import replace
 
 from evaluator_svc.hosted import interpreter
 
@@ -24,10 +23,11 @@ from shared import chips  # noqa: E402
 from synthesizer_svc.schedule import emit  # noqa: E402
 from synthesizer_svc.schedule.emit.triton import module  # noqa: E402
 from synthesizer_svc.schedule.graph import Unsupported  # noqa: E402
-from synthesizer_svc.schedule.schedule import Schedule  # noqa: E402
 from tests.integration.schedule import compiled, judging, table  # noqa: E402
+from tests.integration.schedule.triton import cases  # noqa: E402
 
-GPU = chips.load("nvidia-sm_90").gpu
+GPU = replace(chips.load("nvidia-sm_90").gpu, multiprocessors=3)
+"""So small that few tiles are many: persistent programs and parts of sums are offered."""
 POISON = 0xA5
 _known = []
 
@@ -90,14 +90,6 @@ def run(text, tensors):
     return results
 
 
-def schedules(built, name, count, gpu=GPU):
-    """The default and ``count`` random ones, the same on every run."""
-    space = emit.space("triton", built, gpu, 1)
-    stream = random.Random(name)
-    drawn = [Schedule(choices=tuple((d.key, stream.choice(d.values)) for d in space.decisions)) for _ in range(count)]
-    return list(dict.fromkeys([space.default(), *(space.complete(s) for s in drawn)]))
-
-
 def rendered(built, schedule, parts):
     """The module's text; sums go into so many ``parts`` whether the space offers that or not."""
     if parts is None:
@@ -112,7 +104,7 @@ def problems(name, source, count, parts):
     built, model, inputs = compiled.planned(source)
     declared, exact = judging.references(model, inputs)
     tensors = compiled.kernel_inputs(model, inputs)
-    for schedule, split in [(s, p) for s in schedules(built, name, count) for p in parts]:
+    for schedule, split in [(s, p) for s in cases.schedules(built, name, count, GPU) for p in parts]:
         try:
             text = rendered(built, schedule, split)
         except Unsupported as refusal:
@@ -126,12 +118,6 @@ def problems(name, source, count, parts):
     return found
 
 
-def cases(families):
-    own = importlib.import_module("tests.integration.schedule.triton.cases").CASES
-    known = table.FAMILIES | own
-    return [(name, case) for family in families.split(",") for name, case in known[family].items()]
-
-
 def main():
     families, count, *rest = sys.argv[1:]
     names = [one for one in rest if not one.isdecimal()]
@@ -140,7 +126,7 @@ def main():
     np.seterr(all="ignore")
     watch()
     found = []
-    for name, case in cases(families):
+    for name, case in cases.of(families):
         if not names or name in names:
             began = time.process_time()
             found += problems(name, table.source(case), int(count), parts)

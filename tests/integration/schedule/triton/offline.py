@@ -1,7 +1,7 @@
 """Child program: compiles emitted modules for GPUs that are not here, and reads what their kernels need.
 
-Arguments: ``architecture threads-of-a-warp operator-file...`` Prints JSON: file -> kernel -> shared bytes, registers,
-spilled bytes.
+Arguments: architecture; how many random schedules beside the default; operator files, or names of tables. Prints JSON:
+operator -> for each schedule: kernel -> shared bytes, registers, spilled bytes; or the error.
 """
 
 import json
@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 os.environ.setdefault("TRITON_CACHE_DIR", tempfile.mkdtemp(prefix="ke-offline-"))
@@ -25,17 +24,15 @@ from triton.runtime.jit import JITFunction, mangle_type
 from evaluator_svc.hosted.model import executed
 from shared import chips
 from synthesizer_svc.schedule import emit
-from tests.integration.schedule import compiled
+from tests.integration.schedule import compiled, table
+from tests.integration.schedule.triton import cases
 
 ALIGNED = [["tt.divisibility", 16]]
 CUOBJDUMP = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
-MI300 = replace(
-    chips.load("nvidia-sm_90").gpu, name="gfx942", warp=64, shared_bytes=1 << 16, registers=1 << 17, multiprocessors=304
-)
 
 
 def machine(architecture):
-    return MI300 if architecture == "gfx942" else chips.load("nvidia-sm_90").gpu
+    return chips.load("amd-gfx942" if architecture == "gfx942" else "nvidia-sm_90").gpu
 
 
 def target(architecture):
@@ -90,17 +87,31 @@ def compile_module(text, tensors, architecture):
     return found
 
 
+def compile_all(name, source, count, architecture):
+    """What the kernels of an operator need under its default and ``count`` random schedules, by schedule."""
+    built, model, inputs = compiled.planned(source)
+    gpu, tensors, told = machine(architecture), compiled.kernel_inputs(model, inputs), []
+    for schedule in cases.schedules(built, name, count, gpu):
+        text = emit.render("triton", built, schedule, gpu, 1).source
+        try:
+            kernels = compile_module(text, tensors, architecture)
+        except Exception as error:  # noqa: BLE001 - whatever a compiler says is what is wrong with the kernel
+            chosen = ", ".join(f"{k}={v}" for k, v in schedule.choices)
+            told.append({"error": f"{type(error).__name__}: {str(error)[-800:]}", "schedule": chosen})
+            continue
+        told.append({n: {k: v for k, v in seen.items() if k != "asm"} for n, seen in kernels.items()})
+    return told
+
+
 def main():
-    architecture, *files = sys.argv[1:]
+    architecture, count, *what = sys.argv[1:]
     warnings.simplefilter("ignore")
     told = {}
-    for file in files:
-        built, model, inputs = compiled.planned(Path(file).read_text())
-        gpu = machine(architecture)
-        schedule = emit.space("triton", built, gpu, 1).default()
-        text = emit.render("triton", built, schedule, gpu, 1).source
-        kernels = compile_module(text, compiled.kernel_inputs(model, inputs), architecture)
-        told[Path(file).stem] = {name: {k: v for k, v in seen.items() if k != "asm"} for name, seen in kernels.items()}
+    for one in what:
+        path = Path(one)
+        found = [(path.stem, path.read_text())] if path.suffix else [(n, table.source(c)) for n, c in cases.of(one)]
+        for name, source in found:
+            told[name] = compile_all(name, source, int(count), architecture)
     print(json.dumps(told))
 
 

@@ -1,0 +1,134 @@
+"""Schedules at GPU sizes, timed: what ``write`` renders here, ``time`` measures on a machine with a GPU.
+
+    python -m tests.bench.gpu_schedules write DIR --draws 4 [operator ...]
+    python tests/bench/gpu_schedules.py time DIR
+
+``time`` needs torch and triton alone. Every module is compared with eager torch first; times are medians of Triton's
+``do_bench``, which empties the cache between calls. It prints a line a module as it goes, and writes ``times.json``.
+"""
+
+import argparse
+import importlib.util
+import json
+import random
+import time
+from pathlib import Path
+
+OPERATORS = Path("examples/operators/gpu")
+CLOSE = 5e-3
+"""Relative error in the Euclidean norm that 16-bit results stay below."""
+
+
+def write(folder, draws, names):
+    """Modules of the default and of random one- and two-move neighbours of it, per operator."""
+    from shared import chips
+    from synthesizer_svc.schedule import capture, emit, plan
+
+    gpu = chips.load("nvidia-sm_90").gpu
+    for path in sorted(OPERATORS.glob("*.py")):
+        if names and path.stem not in names:
+            continue
+        source = path.read_text()
+        built = plan.build(capture.capture(source))
+        space = emit.space("triton", built, gpu, 1)
+        stream, default = random.Random(path.stem), space.default()
+        kept = {emit.render("triton", built, default, gpu, 1).source: default}
+        for _ in range(50 * draws):
+            if len(kept) > draws:
+                break
+            schedule = default
+            for decision in stream.sample(space.decisions, min(len(space.decisions), stream.choice((1, 2)))):
+                schedule = schedule.with_choice(decision.key, stream.choice(decision.values))
+            kept.setdefault(emit.render("triton", built, schedule, gpu, 1).source, schedule)
+        target = folder / path.stem
+        target.mkdir(parents=True, exist_ok=True)
+        (target / "operator.py").write_text(source)
+        for number, (text, schedule) in enumerate(kept.items()):
+            changed = {k: v for k, v in schedule.choices if default.get(k) != v}
+            (target / f"k{number:03d}.py").write_text(f"# {json.dumps(changed)}\n{text}")
+        print(f"{path.stem}: {len(kept)} modules")
+
+
+def loaded(path):
+    spec = importlib.util.spec_from_file_location(f"{path.parent.name}_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def median(call):
+    """Milliseconds."""
+    from triton.testing import do_bench
+
+    return do_bench(call, warmup=15, rep=60, return_mode="median")
+
+
+def copy_bandwidth():
+    """GB/s, read and written."""
+    import torch
+
+    x = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
+    y = torch.empty_like(x)
+    return 2 * x.numel() / median(lambda: y.copy_(x)) / 1e6
+
+
+def measure(folder, seconds):
+    """Times of everything under ``folder``; starts nothing new after ``seconds``."""
+    deadline = time.monotonic() + seconds
+    told = {"copy_gb_s": copy_bandwidth()}
+    print(f"copy {told['copy_gb_s']:.0f} GB/s", flush=True)
+    for operator in sorted(folder.glob("*/operator.py")):
+        if time.monotonic() < deadline:
+            told[operator.parent.name] = times(operator, deadline)
+            print(operator.parent.name, json.dumps(told[operator.parent.name]), flush=True)
+    (folder / "times.json").write_text(json.dumps(told, indent=1))
+
+
+def times(operator, deadline):
+    """Milliseconds of an operator's baselines and modules, by name."""
+    import torch
+
+    reference = loaded(operator)
+    with torch.device("cuda"):
+        torch.manual_seed(0)
+        inputs = reference.get_inputs()
+        model = reference.Model(*reference.get_init_inputs()).eval()
+    tensors = [*inputs, *(p.detach() for p in model.state_dict().values())]
+    with torch.inference_mode():
+        compiled = torch.compile(model)
+        expected = model(*inputs)
+        rows = {"eager": median(lambda: model(*inputs)), "compiled": median(lambda: compiled(*inputs))}
+        for path in sorted(operator.parent.glob("k*.py")):
+            if time.monotonic() < deadline:
+                rows[path.stem] = one(path, tensors, expected)
+    torch.cuda.empty_cache()
+    return rows
+
+
+def one(path, tensors, expected):
+    """The module's time in ms, or what is wrong with it."""
+    try:
+        call = loaded(path).ModelNew()
+        got = call(*tensors)
+        error = ((got.double() - expected.double()).norm() / expected.double().norm()).item()
+        return median(lambda: call(*tensors)) if error < CLOSE else f"wrong: {error:.2e}"
+    except Exception as error:  # noqa: BLE001 - whatever a kernel raises is what is wrong with it
+        return f"{type(error).__name__}: {str(error)[:200]}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["write", "time"])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("operators", nargs="*")
+    parser.add_argument("--draws", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=500.0)
+    given = parser.parse_args()
+    if given.what == "write":
+        write(given.folder, given.draws, given.operators)
+    else:
+        measure(given.folder, given.seconds)
+
+
+if __name__ == "__main__":
+    main()
