@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evaluator_svc.canary import Canary
+from evaluator_svc.cases import Suite
+from evaluator_svc.claims import Claim
 from evaluator_svc.device import Device
 from evaluator_svc.evaluators import toolchain_of
 from evaluator_svc.launchers import Launchers
@@ -21,17 +23,19 @@ from evaluator_svc.ledger import Ledger
 from evaluator_svc.measuring import Measurer, Subject
 from evaluator_svc.noise_floor import NoiseFloor
 from evaluator_svc.poison import Poison
+from evaluator_svc.samples import CANDIDATE
 from evaluator_svc.settings import Settings
 from evaluator_svc.stages import Stopwatch
+from evaluator_svc.statistics import log_ratios, sequence
 from evaluator_svc.target import target_of
-from evaluator_svc.toolchains import Toolchain
+from evaluator_svc.toolchains import Built, Toolchain
 from evaluator_svc.trusted_child import TrustedChild
 from shared import operators
 from shared.errors import Retryable
 from shared.operators import OperatorSpec
 from shared.ports import Ports
 from tests.bench.aa_bench import Bench
-from tests.bench.aa_kernels import Draft, Kernels, Slowdown, built, drafts, prepared
+from tests.bench.aa_kernels import Draft, Kernels, Slowdown, built, call_ns, drafts, prepared
 from tests.bench.aa_report import Group, Kind, Outcome, Trial, outcome
 from tests.bench.aa_twin import TWIN, Twin
 from tests.bench.compilers import compilers
@@ -145,17 +149,17 @@ class Experiment:
                 marked, (suite, _), _ = await asyncio.gather(
                     built(draft, worker.toolchain), bench.suite(), bench.pool()
                 )
+                folder, pair = Path(place), _Pair(worker, bench, suite)
                 async with worker.device.exclusive():
-                    kernels = await prepared(
-                        marked, suite, worker.settings, worker.cpus, slowdown=SLOWDOWN, place=Path(place)
-                    )
+                    guess = await call_ns(marked, suite, worker.settings, worker.cpus, place=folder)
+                kernels = await prepared(marked, guess, pair.slower, slowdown=SLOWDOWN, place=folder)
                 self.slowdowns[name] = kernels.slowdown
                 self.prepared_s.append(time.monotonic() - begin)
                 self._tell(f"{name}: prepared in {self.prepared_s[-1]:.1f} s, slowed by {kernels.slowdown}")
                 quiet = [Kind.EQUAL] * plan.of(index, plan.equal) + [Kind.SLOWED] * plan.of(index, plan.slowed)
                 busy = [Kind.EQUAL] * plan.of(index, plan.busy) + [Kind.SLOWED] * plan.of(index, plan.busy)
                 end_of_quiet = until - FRACTION_BUSY * (until - time.monotonic()) if busy else until
-                some = _Some(self.trials, worker, bench, kernels)
+                some = _Some(self.trials, pair, kernels)
                 await some.make(_interleaved(quiet) + [Kind.FINAL] * plan.of(index, plan.final), end_of_quiet)
                 if busy:
                     with compilers(os.cpu_count() or 1):
@@ -165,11 +169,45 @@ class Experiment:
         self._tell(f"{name}: {_counts([one for one in self.trials if one.operator == name])}")
 
 
+class _Pair:
+    """Measures one kernel of an operator against another, which stands in the place of the baselines."""
+
+    def __init__(self, worker: Worker, bench: Bench, suite: Suite) -> None:
+        self._measurer, self._bench, self._suite = worker.measurer, bench, suite
+        self.operator = bench.operator.name
+
+    async def claim(self, kernel: Built, twin: Built, *, final: bool = False) -> Claim:
+        """What the product claims of ``kernel``."""
+        async with Twin(twin, self._suite, self._bench.cpus) as against:
+            subject = Subject(
+                built=kernel,
+                suite=self._suite,
+                bench=self._bench,
+                baselines=against,  # type: ignore[arg-type] - what a contest needs of them
+                answers=(),
+                final=final,
+                ledger=Ledger(),
+            )
+            return await self._measurer.measure(subject, Stopwatch())
+
+    async def slower(self, kernel: Built, twin: Built) -> float:
+        """By which share of its time ``kernel`` is slower than ``twin``, whatever may be claimed of that.
+
+        Raises:
+            RuntimeError: a kernel that is right was refused.
+        """
+        claim = await self.claim(kernel, twin)
+        blocks = {timing.name: timing.block_ns for timing in claim.timings}
+        if not blocks:
+            raise RuntimeError(f"{self.operator}: {claim.status.value}, {claim.evidence}")
+        return sequence(log_ratios(blocks[CANDIDATE], blocks[TWIN])).ratio - 1.0
+
+
 class _Some:
     """Trials of one operator, added to ``trials``."""
 
-    def __init__(self, trials: list[Trial], worker: Worker, bench: Bench, kernels: Kernels) -> None:
-        self._trials, self._worker, self._bench, self._kernels = trials, worker, bench, kernels
+    def __init__(self, trials: list[Trial], pair: _Pair, kernels: Kernels) -> None:
+        self._trials, self._pair, self._kernels = trials, pair, kernels
 
     async def make(self, kinds: list[Kind], until: float, *, busy: bool = False) -> None:
         """One of each kind even when time is up, so that no operator is left out; but none as long as a final one."""
@@ -178,25 +216,15 @@ class _Some:
                 self._trials.append(await self._trial(kind, busy=busy))
 
     async def _trial(self, kind: Kind, *, busy: bool) -> Trial:
-        (suite, _), bench, kernels = await self._bench.suite(), self._bench, self._kernels
-        begin = time.monotonic()
-        async with Twin(kernels.normal, suite, bench.cpus) as twin:
-            subject = Subject(
-                built=kernels.slow if kind is Kind.SLOWED else kernels.normal,
-                suite=suite,
-                bench=bench,
-                baselines=twin,  # type: ignore[arg-type] - what a contest needs of them
-                answers=(),
-                final=kind is Kind.FINAL,
-                ledger=Ledger(),
-            )
-            claim = await self._worker.measurer.measure(subject, Stopwatch())
+        kernels, begin = self._kernels, time.monotonic()
+        kernel = kernels.slow if kind is Kind.SLOWED else kernels.normal
+        claim = await self._pair.claim(kernel, kernels.normal, final=kind is Kind.FINAL)
         word, ratio = outcome(claim)
         rounds = next((len(one.block_ns) // 2 for one in claim.timings if one.name == TWIN), 0)
         said = "; ".join(f"{entry.name}: {entry.value}" for entry in claim.evidence)
         expected = word is (Outcome.SLOWER if kind is Kind.SLOWED else Outcome.UNDECIDED)
         return Trial(
-            operator=bench.operator.name,
+            operator=self._pair.operator,
             kind=kind,
             busy=busy,
             outcome=word,

@@ -6,9 +6,8 @@ import json
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from evaluator_svc.cases import Suite
@@ -27,9 +26,10 @@ PROBE_SHARE = 0.2
 """Of a call: the extra work from which the cost of one step is known; ten times what is looked for."""
 STEP_NS = 1.0
 """Guess of one step's time: a multiplication's latency."""
-PROBE_PAIRS = 5
-"""Pairs of processes: one alone may be placed better than the other."""
-ROUNDS = 12
+PROBES = 2
+"""Measurements of it, in processes of their own: one may be placed better than its twin."""
+ROUNDS = 2
+"""From which it is known about how long a call takes."""
 
 MARK = 0x6B652D657874726
 """Stands for the number of steps in what is built, once, and is replaced there."""
@@ -58,7 +58,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slowdown:
-    """Of a call, by the extra steps: the median over pairs of processes, and the least and the most that one showed."""
+    """Of a call, by the extra steps: the median over measurements, and the least and the most that one showed."""
 
     share: float
     least: float
@@ -105,23 +105,31 @@ async def built(draft: Draft, toolchain: Toolchain) -> Built:
 
 
 async def prepared(
-    marked: Built, suite: Suite, settings: Settings, cpus: tuple[int, ...], *, slowdown: float, place: Path
+    marked: Built, call_ns: float, slower: Callable[[Built, Built], Awaitable[float]], *, slowdown: float, place: Path
 ) -> Kernels:
     """Both kernels, in files below ``place``, with as many extra steps as cost ``slowdown`` of a call.
 
-    What a step costs is measured with ``PROBE_SHARE``: two per cent alone would drown in what processes differ. The
-    caller has the device to itself.
+    ``slower``: the share by which a first kernel is slower than a second one. What a step costs is measured with about
+    ``PROBE_SHARE`` of ``call_ns``: two per cent alone would drown in what processes differ.
     """
     normal = with_steps(marked, 0, place)
-    against = partial(_against, suite=suite, settings=settings, cpus=cpus)
-    _, call_ns = await against(normal, normal)
     steps = max(100, round(PROBE_SHARE * call_ns / STEP_NS))
     probe = with_steps(marked, steps, place)
-    shares = sorted([(await against(probe, normal))[0] - 1.0 for _ in range(PROBE_PAIRS)])
+    shares = sorted([await slower(probe, normal) for _ in range(PROBES)])
     wanted = max(1, round(steps * slowdown / max(statistics.median(shares), 1e-3)))
     shares = [share * wanted / steps for share in shares]
     found = Slowdown(share=statistics.median(shares), least=shares[0], most=shares[-1])
     return Kernels(normal=normal, slow=with_steps(marked, wanted, place), slowdown=found)
+
+
+async def call_ns(marked: Built, suite: Suite, settings: Settings, cpus: tuple[int, ...], *, place: Path) -> float:
+    """What a call takes at the fastest, in ns. The caller has the device to itself."""
+    normal = with_steps(marked, 0, place)
+
+    def opened() -> Runner:
+        return Runner.open(normal.path, suite.inputs, suite.outputs, threads=1, cpus=cpus)
+
+    return (await measure(opened, opened, suite.public[0], settings, rounds=ROUNDS)).fastest_ns
 
 
 def with_steps(marked: Built, steps: int, place: Path) -> Built:
@@ -137,15 +145,3 @@ def with_steps(marked: Built, steps: int, place: Path) -> Built:
     path.write_bytes(data.replace(MARK_BYTES, steps.to_bytes(8, "little")))
     path.chmod(0o444)
     return replace(marked, path=path)
-
-
-async def _against(
-    one: Built, other: Built, *, suite: Suite, settings: Settings, cpus: tuple[int, ...]
-) -> tuple[float, float]:
-    """The one's time over the other's in one pair of processes, and the fastest call in ns."""
-
-    def opened(kernel: Built) -> Runner:
-        return Runner.open(kernel.path, suite.inputs, suite.outputs, threads=1, cpus=cpus)
-
-    pair = await measure(partial(opened, one), partial(opened, other), suite.public[0], settings, rounds=ROUNDS)
-    return pair.interval.ratio, pair.fastest_ns

@@ -251,7 +251,7 @@ def page(trials: Sequence[Trial], slowdowns: Mapping[str, object], about: About)
         ),
         "",
         "Without compilers beside, by operator. Rounds: the median. Slowdown: of the extra work, measured apart with",
-        "ten times as much of it; in brackets the least and the most that one pair of processes showed. Ratios are the",
+        "ten times as much of it; in brackets the least and the most that one measurement showed. Ratios are the",
         "twin's time over the kernel's, medians of the trials. Seen: slowed kernels called slower, of those not NOISY.",
         "",
         "| operator | equal | faster | slower | NOISY | ratio | largest | rounds | slowdown | its ratio | seen |",
