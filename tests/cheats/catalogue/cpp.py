@@ -45,7 +45,9 @@ CLOCK = (
     cheat(CPP, "h17_relies_on_zeroed_output", "matmul", (UNREPEATABLE, WRONG), (Layer.DETERMINISM, Layer.POISON)),
     cheat(CPP, "h18_packs_weights_once", "linear", (WRONG, CHEAT), (Layer.JUDGE, Layer.FRESH), naive=REFERENCE_FIRST),
     cheat(CPP, "h19_counts_calls", "matmul", WRONG, (Layer.JUDGE, Layer.POISON, Layer.FRESH), naive=REFERENCE_FIRST),
-    cheat(CPP, "h19_counts_calls_at_random", "matmul", (WRONG, UNREPEATABLE), (Layer.JUDGE, Layer.DETERMINISM)),
+    cheat(
+        CPP, "h19_counts_calls_at_random", "matmul", (WRONG, UNREPEATABLE), (Layer.JUDGE, Layer.DETERMINISM), idle=True
+    ),
     cheat(CPP, "h19_tells_check_by_memory", "matmul", (WRONG, UNREPEATABLE), (Layer.JUDGE, Layer.DETERMINISM)),
     cheat(
         CPP,

@@ -28,6 +28,9 @@ NAMESPACES = 0x7E020000
 """CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}."""
 NOBODY = 65534
 
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
+"""For programs that enter a namespace of users, which a process with several threads may not: numpy starts some."""
+
 
 def impose(conditions: list[str]) -> None:
     rules = seccompy.Filter()

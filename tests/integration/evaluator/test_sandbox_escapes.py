@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,7 @@ import pytest
 
 from evaluator_svc.runner.program import ABI, compiler, machine_sandbox
 from evaluator_svc.sandbox import SAME_USER
+from tests.integration.evaluator.elsewhere import ONE_THREAD
 from tests.integration.evaluator.test_sandbox import ROOT, private_cache
 
 pytestmark = pytest.mark.serial
@@ -70,7 +72,8 @@ def found(request, attempt):
     with private_cache() as cache:
         command = [sys.executable, "-m", "tests.escapes.attempts", request.param, cache]
         command += [str(attempt / "library"), str(attempt / "program")]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110, check=False)
+        alone = {**os.environ, **ONE_THREAD}
+        done = subprocess.run(command, cwd=ROOT, env=alone, capture_output=True, text=True, timeout=110, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 
