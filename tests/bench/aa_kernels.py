@@ -142,6 +142,7 @@ def with_steps(marked: Built, steps: int, place: Path) -> Built:
     if data.count(MARK_BYTES) != 1:
         raise ValueError(f"{marked.path} has the mark {data.count(MARK_BYTES)} times")
     path = place / f"{marked.digest[:16]}-{steps}.so"
-    path.write_bytes(data.replace(MARK_BYTES, steps.to_bytes(8, "little")))
-    path.chmod(0o444)
+    if not path.exists():
+        path.write_bytes(data.replace(MARK_BYTES, steps.to_bytes(8, "little")))
+        path.chmod(0o444)
     return replace(marked, path=path)
