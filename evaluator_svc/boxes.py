@@ -10,7 +10,10 @@ UNLIMITED = (1 << 64) - 1
 PROGRAM = "/ke/runner"
 INSIDE = 65533
 """User and group of a box with ``Box.own_user`` as itself sees it."""
-TEMPORARY = "/tmp"  # noqa: S108 - the box's own
+TEMPORARY = "/ke/tmp"
+"""A box's own, at no path of the host's: a project, or its Python, may lie below the host's /tmp. Named by
+``hosted.cpp``, too."""
+CUSTOMARY = "/tmp"  # noqa: S108 - leads to the box's own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +47,7 @@ class Mount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
-    """``temporary_bytes`` > 0 gives it a private /tmp of that size."""
+    """``temporary_bytes`` > 0 gives it a private ``TEMPORARY`` of that size, which /tmp leads to, too."""
 
     mounts: tuple[Mount, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -103,4 +106,6 @@ def options(box: Box, program: Path, copied: Mapping[Path, int]) -> list[str]:
         said += ["--symlink", source, target]
     if box.temporary_bytes:
         said += ["--size", str(box.temporary_bytes), "--tmpfs", TEMPORARY]
+        if not any(mount.target.startswith(f"{CUSTOMARY}/") for mount in box.mounts):
+            said += ["--symlink", TEMPORARY, CUSTOMARY]
     return [*said, "--remount-ro", "/", "--chdir", "/"]

@@ -50,12 +50,12 @@ int ke_isolate(int processes) {
   return mapped ? 0 : errno;
 }
 
-// In the candidate's process: its own /tmp and the `library` directory in it, both writable, and nothing of /proc if `hide_proc`.
+// In the candidate's process: its own temporary directory (``TEMPORARY`` of ``boxes.py``) and the `library` directory in it, both writable, and nothing of /proc if `hide_proc`.
 int ke_settle(const char* library, uint64_t bytes, int hide_proc) {
   char options[64];
   snprintf(options, sizeof options, "mode=0700,size=%llu", static_cast<unsigned long long>(bytes));
   if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return errno;
-  if (!fresh("/tmp", options, 0) || mkdir(library, 0755) != 0 || !fresh(library, options, 0)) return errno;
+  if (!fresh("/ke/tmp", options, 0) || mkdir(library, 0755) != 0 || !fresh(library, options, 0)) return errno;
   if (hide_proc != 0 && !fresh("/proc", "mode=0555,size=4k,nr_inodes=2", MS_RDONLY)) return errno;
   return 0;
 }

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from evaluator_svc.boxes import TEMPORARY
 from evaluator_svc.hosted import python_home
 from evaluator_svc.runner.program import compiler, machine_sandbox
 from evaluator_svc.sandbox import Mount
@@ -75,7 +76,7 @@ class ExtensionBox:
         """
         isolated = machine_sandbox().isolated
         (self.work / "kernel.py").write_text(source, encoding="utf-8", errors="replace")
-        scratch = "/tmp" if isolated else "{work}"  # noqa: S108 - the box's own
+        scratch = TEMPORARY if isolated else "{work}"
         builder = Path(IN_BOX) / PROGRAM if isolated else CODE / PROGRAM
         archive = os.memfd_create("ke-extensions", os.MFD_ALLOW_SEALING)
         told, tell = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
