@@ -8,6 +8,7 @@ is spent and the search pauses. An attempt without a known end (a killed process
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -28,7 +29,12 @@ LOOK_AGAIN_S = 0.5
 """How often somebody who waits for money looks what other processes gave back."""
 GRACE_S = 30.0
 """After its deadline, for a call to be settled; then it never will be."""
+SETTLE_S = 30.0
+"""For what a call cost to be written down, while the store is away. What is not stays reserved, which errs on the safe
+side; a caller who gave up, and a service that stops, are held no longer."""
 NO_BUDGET = ModelBudget()
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,8 +196,11 @@ class Budgets:
         settled = replace(reserved, kind=SETTLED, amount=amount, at_ns=self._clock.now_ns(), until_ns=0)
         for each in accounts:
             async with each.account.changed:
-                # A store that is away for a while is waited for: otherwise an answer would be lost that was paid for.
-                await patiently(partial(each.ledger.add, each.account, settled), "settle what a model cost")
+                try:
+                    async with asyncio.timeout(SETTLE_S):
+                        await patiently(partial(each.ledger.add, each.account, settled), "settle what a model cost")
+                except TimeoutError:
+                    log.warning("%s: call %s stays reserved: the store is away", each.account.name, settled.call)
                 each.account.changed.notify_all()
 
 
