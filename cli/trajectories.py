@@ -17,20 +17,11 @@ from cli import conversations, spending
 from cli.conversations import Answer, Conversation
 from search_svc.tree import Node, Tree
 from shared.events import NOT_THE_KERNELS_FAULT, PPM, CandidateRejected, Evaluation
+from shared.model_errors import NO_ANSWER
 from shared.store import JournalEntry
 from shared.writers import filled_in
 
-NOT_THE_ANSWERS_FAULT = (
-    "budget",
-    "endpoint",
-    "credentials",
-    "spend_limit",
-    "deadline",
-    "rejected",
-    "context",
-    "answer",
-    "exhausted",
-)
+NOT_THE_ANSWERS_FAULT = (*NO_ANSWER, "exhausted")
 """Rejections that say nothing about an answer."""
 STANDS_ALONE = "whole"
 """The way of asking whose later answers do not lean on the earlier ones."""

@@ -35,15 +35,12 @@ class Samples:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clocked:
-    """A block of the candidate by every clock there is. ``cpu_ns`` is processor time from the command to the answer,
-    ``idle_ns`` from the answer before to the command, when the process has nothing to do; None: not known.
-    """
+    """A block of the candidate by every clock there is. ``cpu_ns``: see ``runner.process.Ran``; None: not known."""
 
     calls: int
     controller_ns: int
     runner_ns: int
     cpu_ns: int | None = None
-    idle_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,10 @@ from dataclasses import replace
 from search_svc import limits, spending, writers
 from search_svc.tree import Expansion, Node, Offspring, Stage, Tree, change_offspring, put, put_node
 from shared.events import CandidateProduced, CandidateRejected, ExpansionFailed, ExpansionRequested
+from shared.model_errors import NO_ANSWER
 
 BARREN_MAX = 3
 """Expansions of one node in a row without a new kernel, after which the node counts as exhausted."""
-
-NO_ANSWER = ("budget", "endpoint", "credentials", "spend_limit", "rejected", "context", "deadline", "answer")
-"""CandidateRejected codes of a model that was asked and had no answer; ``ModelErrorCode`` of the synthesizer."""
 
 EXHAUSTED = "exhausted"
 """CandidateRejected code: the synthesizer has nothing left to try from this parent."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from evaluator_svc.tensors import TensorSpec
@@ -107,15 +107,8 @@ class Layout:
 
     def _in_set(self, region: Region, set_: int) -> Region:
         stride = self.stride(output=region.output)
-        return Region(
-            set_=set_,
-            index=region.index,
-            output=region.output,
-            in_file=region.in_file + set_ * stride.in_file,
-            at=region.at + set_ * stride.at,
-            size=region.size,
-            data=region.data,
-            nbytes=region.nbytes,
+        return replace(
+            region, set_=set_, in_file=region.in_file + set_ * stride.in_file, at=region.at + set_ * stride.at
         )
 
 

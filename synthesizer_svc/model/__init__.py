@@ -15,6 +15,17 @@ from typing import Protocol
 from shared import ids
 from shared.errors import KernelEvolveError
 from shared.events import EndpointRecord, ModelBudget, Usage
+from shared.model_errors import ModelErrorCode
+
+__all__ = [
+    "Completion",
+    "CompletionRequest",
+    "Message",
+    "Model",
+    "ModelError",
+    "ModelErrorCode",
+    "Role",
+]
 
 
 class Role(StrEnum):
@@ -78,27 +89,6 @@ class Completion:
     """Name of the endpoint in its configuration."""
     model: str = ""
     """As the endpoint names it in its answer."""
-
-
-class ModelErrorCode(StrEnum):
-    """Why there is no answer; ``CandidateRejected.code``."""
-
-    BUDGET = "budget"
-    """The search's or the day's budget does not allow another call."""
-    ENDPOINT = "endpoint"
-    """No endpoint can be reached or they fail, after all attempts."""
-    REJECTED = "rejected"
-    """An endpoint rejects the request itself, e.g. a field or the model's name: asking again cannot help."""
-    CREDENTIALS = "credentials"
-    SPEND_LIMIT = "spend_limit"
-    """The vendor's own limit: asking again cannot help until somebody pays."""
-    CONTEXT = "context"
-    """The prompt does not fit into the model's context."""
-    DEADLINE = "deadline"
-    REFUSED = "refused"
-    """By the endpoint's content filter, without text."""
-    ANSWER = "answer"
-    """The endpoint answered with what is no answer of its protocol, after all attempts."""
 
 
 class ModelError(KernelEvolveError):
