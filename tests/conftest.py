@@ -13,6 +13,6 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, databas
 settings.register_profile("explore", deadline=None)
 settings.load_profile("repeatable")
 
-# A shell that starts the tests in the background has them ignore Ctrl-C, and the programs under test would inherit that.
+# A shell that starts tests in the background has them ignore Ctrl-C, and the programs under test would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
