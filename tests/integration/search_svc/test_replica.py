@@ -23,10 +23,9 @@ async def entries_of(ports, search_id):
     return [entry async for entry in ports.store.journal.read(search_id)]
 
 
-async def eventually(condition, within_s: float = 10.0):
-    async with asyncio.timeout(within_s):
-        while not await condition():
-            await asyncio.sleep(0.005)
+async def eventually(condition):
+    while not await condition():
+        await asyncio.sleep(0.005)
 
 
 @on_loop
