@@ -168,7 +168,8 @@ class Endpoint:
             if reader.ended:
                 return  # its connection ended badly, and it does not matter
             fault = broken(error)
-            fault.usage = reader.spent(sent=error.trouble not in (Trouble.UNREACHABLE, Trouble.UNTRUSTED))
+            sent = error.trouble not in (Trouble.UNREACHABLE, Trouble.UNTRUSTED)
+            fault.usage = reader.spent(sent=sent, waited=error.trouble in (Trouble.SILENT, Trouble.LATE))
             if error.trouble is Trouble.LATE and reader.telling:
                 fault.ailing = False  # it was at work: the question was too long for its time
             raise fault from None

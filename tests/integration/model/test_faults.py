@@ -223,3 +223,15 @@ async def test_a_question_ends_as_the_table_says(fault):
 async def test_a_deadline_holds_whatever_the_endpoint_does(fault):
     script, ends = SLOW[fault]
     check(await ask(script, question=QUICK), ends)
+
+
+@pytest.mark.parametrize("deadline_s", [20.0, 0.3])
+@on_loop
+async def test_silence_counts_as_a_whole_answer_that_a_proxy_kept_back_and_a_cut_connection_as_the_prompt(deadline_s):
+    question = replace(QUESTION, deadline_s=deadline_s)
+    silence = await ask(endpoint.silent, question=question, silence_s=0.2 if deadline_s > 1 else 5.0)
+    assert silence.outcome.usage.output_tokens >= QUESTION.output_tokens_max
+    assert silence.outcome.usage.estimated
+    cut = await ask(endpoint.closed)
+    assert cut.outcome.usage.output_tokens == 0
+    assert cut.outcome.usage.input_tokens > 0
