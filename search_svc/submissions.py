@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from search_svc.check import check, short
-from search_svc.index import Index
+from search_svc.index import PAUSED, Index
 from search_svc.service import SUBMITTER
 from shared import envelopes, ids, tracing, wire
 from shared.clock import SECOND_NS
@@ -99,10 +99,13 @@ class Submissions:
         return [search_id async for search_id, _ in self._documents.scan(OPEN)]
 
     async def open_count(self) -> int:
-        """About how many searches have not ended: as counted lately, with those submitted here since."""
+        """About how many searches are at work: as counted lately, with those submitted here since. Paused ones wait for
+        somebody, and want nothing meanwhile.
+        """
         now_ns = self._clock.monotonic_ns()
         if now_ns - self._counted_ns >= COUNTED_EVERY_NS:
-            self._open, self._counted_ns = len(await self.open_searches()), now_ns
+            paused = {search_id async for search_id, _ in self._documents.scan(PAUSED)}
+            self._open, self._counted_ns = len({*await self.open_searches()} - paused), now_ns
         return self._open
 
     async def ended(self, search_id: str) -> None:
