@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 
-from evaluator_svc import kernel_policy, readiness, resources
+from evaluator_svc import gpu_model, kernel_policy, readiness, resources
 from evaluator_svc.baselines import Baselines
 from evaluator_svc.canary import Canary, Finding
 from evaluator_svc.cases import Suite
@@ -50,6 +50,8 @@ ENTRY, TRITON = "ke_launch", "triton"
 INTERPRETED_SLOWER = 30
 """The limit of a call in an interpreter, in times of that of one on the chip: a softmax of two million elements takes
 four seconds there on an idle core."""
+NOT_MODELLED = "not_modelled"
+"""Evidence of why a kernel that was interpreted has no estimate."""
 EXPORTED = "results"
 """Evidence that the controller has not read the results itself."""
 PRINTED_SHOWN = 200
@@ -186,7 +188,7 @@ class Evaluator:
                 if not verdict.passed:
                     return Evaluation(status=verdict.status, evidence=verdict.evidence, sandbox=level)
                 if not self._target.timed:
-                    return _interpreted(verdict, level, needed)
+                    return self._interpreted(checked, level, needed, suite)
                 with job.watch.span("timing"):
                     baselines = await self._baselines(job, stack)
             final = job.request.purpose is Purpose.FINAL
@@ -233,24 +235,45 @@ class Evaluator:
         relations = draw(suite.relations, min(most, len(suite.relations)))
         return replace(suite, cases=cases, relations=tuple(relations))
 
-    async def _compiled(self, job: _Job, built: Built, suite: Suite) -> tuple[Entry, ...] | Evaluation:
-        """What a kernel needs of a GPU that is not here, as evidence, or the verdict on one that cannot run there."""
+    async def _compiled(self, job: _Job, built: Built, suite: Suite) -> resources.Report | Evaluation | None:
+        """What a kernel needs of a GPU that is not here, or the verdict on one that cannot run there. None where no
+        compiler tells.
+        """
         gpu = self._target.missing
         if gpu is None or built.language != TRITON:
-            return ()
+            return None
         async with self._runner(job, built, suite, 1, compile_only=True) as runner:
             assert isinstance(runner, HostedRunner), built.host
             said, level = await runner.audit(), runner.sandbox
         if isinstance(said, RunFailure):
             return Evaluation(status=said.status, evidence=said.evidence, sandbox=level)
         report = resources.parse(said)
-        if report is None:
-            return (_entry("resources", "unknown: the compiler's report is of no known form"),)
-        refused = resources.beyond(report, gpu)
+        refused = None if report is None else resources.beyond(report, gpu)
         if refused is not None:
             status, evidence = refused
             return Evaluation(status=status, evidence=evidence, sandbox=level)
-        return resources.entries(report, gpu)
+        return report
+
+    def _interpreted(self, checked: Checked, level: str, report: resources.Report | None, suite: Suite) -> Evaluation:
+        """Right, by an interpreter, on a machine without the chip: what it costs is modelled, if anything is known."""
+        gpu, board = self._target.missing, self._target.board
+        evidence = list(checked.verdict.evidence)
+        evidence += resources.entries(report, gpu) if report and gpu else ()
+        evidence.append(_entry("interpreted", "ran on this machine's cores by the language's interpreter; not timed"))
+        estimate = None
+        if report is None or gpu is None or board is None:
+            evidence.append(_entry(NOT_MODELLED, "what it takes of the chip is not known"))
+        else:
+            seen, counted = kernel_policy.parse(checked.audit), gpu_model.parse(checked.audit)
+            written = sum(spec.nbytes for spec in suite.outputs)
+            try:
+                estimate = gpu_model.estimate(counted, report, seen, written, gpu, board)
+                evidence.append(_entry("modelled", f"for {board.name} from its data sheet; nothing was measured"))
+            except gpu_model.NotModelled as why:
+                evidence.append(_entry(NOT_MODELLED, why))
+        return Evaluation(
+            status=Status.PASSED, trust=Trust.L1, evidence=tuple(evidence), sandbox=level, estimate=estimate
+        )
 
     async def _check(self, job: _Job, built: Built, suite: Suite) -> tuple[str, Checked]:
         """The correctness stage; returns the sandbox level too."""
@@ -297,6 +320,7 @@ class Evaluator:
         said = await runner.audit()
         if isinstance(said, RunFailure):
             return replace(checked, verdict=Verdict(status=said.status, evidence=said.evidence))
+        checked = replace(checked, audit=said)
         allowed = LibraryKernels(self.settings.policy.library_kernels)
         found = kernel_policy.decide(built.static, kernel_policy.parse(said), library=allowed)
         job.ledger.check(Layer.KERNELS.value, "one call after the checks", found.status.value)
@@ -408,12 +432,6 @@ def _capped(trust: Trust, verdict: Verdict) -> Trust:
     """L2 at most where results were copied by the candidate's process: its code ran after the clock had stopped."""
     exported = any(entry.name == EXPORTED for entry in verdict.evidence)
     return Trust.L2 if exported and trust in (Trust.L3, Trust.L4) else trust
-
-
-def _interpreted(verdict: Verdict, level: str, needed: tuple[Entry, ...]) -> Evaluation:
-    """Right, by an interpreter, on a machine without the chip: nothing is claimed of its speed."""
-    said = _entry("interpreted", "ran on this machine's cores by the language's interpreter; nothing was timed")
-    return Evaluation(status=Status.PASSED, trust=Trust.L1, evidence=(*verdict.evidence, *needed, said), sandbox=level)
 
 
 def _missing(baselines: Baselines) -> tuple[Entry, ...]:

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from evaluator_svc import nvidia
 from shared import chips
-from shared.chips import Gpu
+from shared.chips import Board, Gpu
 
 NVIDIA, AMD = "nvidia", "amd"
 """Toolchains' names in chip sheets."""
@@ -19,7 +19,7 @@ class Kind(StrEnum):
     CPU = "cpu"
     GPU = "cuda"
     INTERPRETED = "interpreted"
-    """On the cores, by a language's interpreter: right or wrong can be told, fast or slow cannot."""
+    """On the cores, by a language's interpreter: right or wrong can be told, fast or slow can only be modelled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +30,8 @@ class Target:
     device: str
     missing: Gpu | None = None
     """The GPU that kernels are interpreted in place of; its compiler is here all the same."""
+    board: Board | None = None
+    """What its costs are modelled by."""
     backend: str = ""
     """Of that compiler, as Triton names it."""
 
@@ -65,4 +67,6 @@ def target_of(chip: str) -> Target:
         return Target(kind=Kind.CPU, device="cpu")
     if sheet.toolchain == NVIDIA and nvidia.present():
         return Target(kind=Kind.GPU, device=nvidia.uuid())
-    return Target(kind=Kind.INTERPRETED, device="cpu", missing=sheet.gpu, backend=BACKENDS[sheet.toolchain])
+    return Target(
+        kind=Kind.INTERPRETED, device="cpu", missing=sheet.gpu, board=sheet.board, backend=BACKENDS[sheet.toolchain]
+    )

@@ -70,7 +70,7 @@ def command(
       kernelevolve evaluate examples/operators/softmax.py my_softmax.cpp
       kernelevolve evaluate rmsnorm/ solution.json --trace traces.jsonl
     """
-    sheet = require_chip(chip, timed=False)
+    sheet = require_chip(chip)
     require_threads(threads)
     if traces_file is not None:
         traces.check(traces_file)

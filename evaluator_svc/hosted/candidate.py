@@ -15,6 +15,7 @@ import os
 import socket
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any, NoReturn
@@ -252,10 +253,16 @@ class _Candidate:
             wire.write_text(self._page, json.dumps(self._offline.report(), separators=(",", ":")))
             return
         audit = importlib.import_module("evaluator_svc.hosted.kernel_audit").Audit()
-        with audit:
+        counted: dict[str, Any] = {}
+        with ExitStack() as entered:
+            entered.enter_context(audit)
+            if self._told["interpreted"]:
+                traffic = importlib.import_module("evaluator_svc.hosted.traffic").Traffic()
+                counted = entered.enter_context(traffic).kernels
             self._calls(1, set_)
         self._held.clear()
-        wire.write_text(self._page, json.dumps(audit.report()))
+        told = audit.report() | {"traffic": {name: kernel.report() for name, kernel in counted.items()}}
+        wire.write_text(self._page, json.dumps(told, separators=(",", ":")))
 
     def _failed(self, error: BaseException, *, loading: bool) -> Kind:
         kind = Kind.LOAD if loading else Kind.EXCEPTION

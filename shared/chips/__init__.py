@@ -64,6 +64,31 @@ class Gpu:
     """For the compiler; Python-hosted languages take none."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board:
+    """What a modelled score assumes of a GPU that is not there: a typical board, by its data sheet. Nothing measured
+    uses it.
+    """
+
+    name: str
+    bandwidth_gb_s: float
+    """Of its memory."""
+    cache_kib: int
+    """Of the last cache that all multiprocessors share: what fits is asked of memory once."""
+    cache_times: float
+    """That cache's bandwidth in times of the memory's."""
+    latency_ns: float
+    """Of a read from memory under load."""
+    launch_ns: float
+    """From one kernel to the next in a stream."""
+    tops: float
+    """Plain operations (float32, one a lane and cycle) a second in units of 1e12: half of the fused peak."""
+    special_share: float
+    """Rate of the special functions (exp, log, sin) in times of that."""
+    tflops: dict[str, float]
+    """Of matrix units by the type of operands, a multiply-add being two operations."""
+
+
 Machine = Isa | Gpu
 """What kernels of a chip are written for."""
 
@@ -83,6 +108,7 @@ class ChipSheet:
     cache_kib: dict[str, int] = field(default_factory=dict)
     isas: tuple[Isa, ...] = ()
     gpu: Gpu | None = None
+    board: Board | None = None
     needs: dict[str, str] = field(default_factory=dict)
     """Tool on PATH -> how to install it."""
     without: str = ""
@@ -117,7 +143,9 @@ def load(chip_id: str) -> ChipSheet:
     raw["languages"] = tuple(raw["languages"])
     facts = raw.pop("gpu", None)
     gpu = Gpu(name=raw["architecture"], **facts) if facts else None
-    return ChipSheet(id=chip_id, isas=isas, gpu=gpu, **raw)
+    assumed = raw.pop("board", None)
+    board = Board(**assumed) if assumed else None
+    return ChipSheet(id=chip_id, isas=isas, gpu=gpu, board=board, **raw)
 
 
 def missing_tools(sheet: ChipSheet) -> dict[str, str]:
