@@ -15,7 +15,7 @@ from shared.events import PPM, Basis, Count, Estimate
 FIRST_DRAFT = "the first draft"
 MEANING = {
     Basis.COUNTED: "counted exactly on an emulator; no time was measured",
-    Basis.MODELLED: "by the model; nothing was measured",
+    Basis.MODELLED: "by a model of the chip; nothing was measured",
 }
 
 

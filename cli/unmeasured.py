@@ -49,7 +49,7 @@ def _readme(spec: OperatorSpec, tree: Tree, best: Node, name: str) -> str:
     if found.estimate is not None:
         basis = found.estimate.basis
         compared = estimates.against(projection.final_ppm(tree, best), basis.value)
-        lines += ["", f"Cost: {estimates.cost(found.estimate)}, {compared}; {estimates.MEANING[basis]}."]
+        lines += ["", f"Cost: {estimates.cost(found.estimate)}, {compared}: {estimates.MEANING[basis]}."]
         if found.estimate.counts:
             lines += ["", f"Counts: {estimates.counts(found.estimate.counts)}."]
     flags = f", flags `{' '.join(best.kernel.flags)}`" if best.kernel.flags else ""

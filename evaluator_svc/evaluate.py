@@ -260,20 +260,19 @@ class Evaluator:
         evidence = list(checked.verdict.evidence)
         evidence += resources.entries(report, gpu) if report and gpu else ()
         evidence.append(_entry("interpreted", "ran on this machine's cores by the language's interpreter; not timed"))
-        estimate = None
+        made = None
         if report is None or gpu is None or board is None:
             evidence.append(_entry(NOT_MODELLED, "what it takes of the chip is not known"))
         else:
             seen, counted = kernel_policy.parse(checked.audit), gpu_model.parse(checked.audit)
             written = sum(spec.nbytes for spec in suite.outputs)
             try:
-                estimate = gpu_model.estimate(counted, report, seen, written, gpu, board)
+                made = gpu_model.model(counted, report, seen, written, gpu, board)
                 evidence.append(_entry("modelled", f"for {board.name} from its data sheet; nothing was measured"))
             except gpu_model.NotModelled as why:
                 evidence.append(_entry(NOT_MODELLED, why))
-        return Evaluation(
-            status=Status.PASSED, trust=Trust.L1, evidence=tuple(evidence), sandbox=level, estimate=estimate
-        )
+        passed = Evaluation(status=Status.PASSED, trust=Trust.L1, evidence=tuple(evidence), sandbox=level)
+        return replace(passed, estimate=made.estimate, diagnosis=made.diagnosis) if made else passed
 
     async def _check(self, job: _Job, built: Built, suite: Suite) -> tuple[str, Checked]:
         """The correctness stage; returns the sandbox level too."""

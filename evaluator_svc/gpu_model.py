@@ -36,7 +36,7 @@ from typing import Any
 from evaluator_svc.kernel_policy import Seen
 from evaluator_svc.resources import Report, Resources, occupancy
 from shared.chips import Board, Gpu
-from shared.events import Basis, Count, Estimate
+from shared.events import Basis, Bound, Count, Diagnosis, Entry, Estimate
 
 KERNELS_MAX = 8
 EXPOSED = 0.2
@@ -47,6 +47,13 @@ FILLS = frozenset(
                  "copy_", "clone", "contiguous", "_to_copy", "to")
 )  # fmt: skip
 """Library operators that only write what they give: a launch of as many bytes. What others cost is not known here."""
+SUMMARIES = {
+    Bound.LAUNCH: "by the model, starting kernels is most of it: fewer launches, fused",
+    Bound.MEMORY: "by the model, memory's rate is most of it: fewer passes over the data, fusion",
+    Bound.LATENCY: "by the model, too few bytes are in flight to use memory's rate: more or wider warps, more blocks",
+    Bound.COMPUTE: "by the model, arithmetic is most of it: cheaper operations, matrix units, less redundant work",
+    Bound.OCCUPANCY: "by the model, spilled registers are most of it: smaller tiles, more warps",
+}
 ELEMENT_BYTES = 4
 """Of what they give; types are not told."""
 
@@ -69,6 +76,30 @@ class Traffic:
     products: Mapping[str, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Modelled:
+    """``diagnosis`` is the model's, too: which of its terms is the largest."""
+
+    estimate: Estimate
+    diagnosis: Diagnosis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """All launches of one kernel, in ns. ``starved``: the bytes in flight do not sustain the memory's rate."""
+
+    launch: float
+    memory: float
+    arithmetic: float
+    spills: float
+    starved: bool = False
+
+    @property
+    def total(self) -> float:
+        longer, shorter = max(self.memory, self.arithmetic), min(self.memory, self.arithmetic)
+        return self.launch + longer + EXPOSED * shorter + self.spills
+
+
 class NotModelled(Exception):
     """Why there is no estimate: a fact that the model needs is missing."""
 
@@ -82,9 +113,9 @@ def parse(report: str) -> tuple[Traffic, ...]:
         return ()
 
 
-def estimate(
+def model(
     kernels: Sequence[Traffic], report: Report, seen: Seen | None, written: int, gpu: Gpu, board: Board
-) -> Estimate:
+) -> Modelled:
     """What a call that ran ``kernels`` costs on ``board``; ``written`` bytes are outputs.
 
     Raises:
@@ -92,24 +123,32 @@ def estimate(
     """
     if not kernels:
         raise NotModelled("no launch was counted")
-    total = sum(_launches_ns(kernel, _resources(kernel, report), gpu, board) for kernel in kernels)
-    total += sum(_fill_ns(name, calls, elements, board) for name, (calls, elements, _) in _library(seen))
+    costs = [cost(kernel, _resources(kernel, report), gpu, board) for kernel in kernels]
+    costs += [_fill(name, calls, elements, board) for name, (calls, elements, _) in _library(seen)]
     least = board.launch_ns + written / board.bandwidth_gb_s
-    return Estimate(basis=Basis.MODELLED, cost=max(1, round(max(total, least))), unit="ns", counts=_counts(kernels))
+    total = max(1, round(max(sum(each.total for each in costs), least)))
+    return Modelled(
+        estimate=Estimate(basis=Basis.MODELLED, cost=total, unit="ns", counts=_counts(kernels)),
+        diagnosis=_diagnosis(costs),
+    )
 
 
-def _launches_ns(kernel: Traffic, needs: Resources, gpu: Gpu, board: Board) -> float:
+def cost(kernel: Traffic, needs: Resources, gpu: Gpu, board: Board) -> Cost:
     """All launches of one kernel, which are taken to be alike. Bytes per nanosecond are GB/s."""
     launches = max(1, kernel.launches)
     blocks = max(1, kernel.programs // launches)
     memory, again = kernel.memory / launches, max(0, kernel.asked - kernel.memory) / launches
     fits = memory <= board.cache_kib * 1024
     moved = memory + again / (board.cache_times if fits else 1.0)
-    traffic_ns = moved / _reached(kernel, needs, blocks, gpu, board)
-    arithmetic_ns = _arithmetic_ns(kernel, board) / launches * _imbalance(blocks, gpu)
+    reached = _reached(kernel, needs, blocks, gpu, board)
     spilled = 2.0 * (needs.stack or 0) * needs.warps * gpu.warp * blocks
-    longer, shorter = max(traffic_ns, arithmetic_ns), min(traffic_ns, arithmetic_ns)
-    return launches * (board.launch_ns + longer + EXPOSED * shorter + spilled / board.bandwidth_gb_s)
+    return Cost(
+        launch=launches * board.launch_ns,
+        memory=launches * moved / reached,
+        arithmetic=_arithmetic_ns(kernel, board) * _imbalance(blocks, gpu),
+        spills=launches * spilled / board.bandwidth_gb_s,
+        starved=reached < board.bandwidth_gb_s,
+    )
 
 
 def _reached(kernel: Traffic, needs: Resources, blocks: int, gpu: Gpu, board: Board) -> float:
@@ -141,10 +180,36 @@ def _imbalance(blocks: int, gpu: Gpu) -> float:
     return busiest * gpu.multiprocessors / blocks
 
 
-def _fill_ns(name: str, calls: int, elements: int, board: Board) -> float:
+def _fill(name: str, calls: int, elements: int, board: Board) -> Cost:
     if name not in FILLS:
         raise NotModelled(f"library operator {name} ran besides, and what it costs is not known")
-    return calls * board.launch_ns + elements * ELEMENT_BYTES / board.bandwidth_gb_s
+    written_ns = elements * ELEMENT_BYTES / board.bandwidth_gb_s
+    return Cost(launch=calls * board.launch_ns, memory=written_ns, arithmetic=0.0, spills=0.0)
+
+
+def _diagnosis(costs: Sequence[Cost]) -> Diagnosis:
+    """By the largest term of the whole call."""
+    memory = sum(each.memory for each in costs)
+    terms = {
+        Bound.LAUNCH: sum(each.launch for each in costs),
+        Bound.MEMORY: memory,
+        Bound.COMPUTE: sum(each.arithmetic for each in costs),
+        Bound.OCCUPANCY: sum(each.spills for each in costs),
+    }
+    bound = max(terms, key=lambda name: terms[name])
+    starved = sum(each.memory for each in costs if each.starved)
+    if bound is Bound.MEMORY and starved * 2 > memory:
+        bound = Bound.LATENCY
+    told = tuple(
+        Entry(name=f"modelled_{name}_ns", value=f"{value:.0f}")
+        for name, value in (
+            ("launch", terms[Bound.LAUNCH]),
+            ("memory", memory),
+            ("arithmetic", terms[Bound.COMPUTE]),
+            ("spill", terms[Bound.OCCUPANCY]),
+        )
+    )
+    return Diagnosis(bound=bound, evidence=told, summary=SUMMARIES[bound])
 
 
 def _library(seen: Seen | None) -> Sequence[tuple[str, tuple[int, int, int]]]:

@@ -225,7 +225,7 @@ def measurements(title: str, evaluation: Evaluation) -> Table:
         table.add_row(f"speedup over {speedup.baseline}", f"{ratio(speedup.ratio_ppm)}, 99.4 % interval {interval}")
     if evaluation.estimate is not None:
         found = evaluation.estimate
-        table.add_row("cost", Text(legible(f"{estimates.cost(found)}, {estimates.MEANING[found.basis]}")))
+        table.add_row("cost", Text(legible(f"{estimates.cost(found)}: {estimates.MEANING[found.basis]}")))
         if found.counts:
             table.add_row("counts", Text(legible(estimates.counts(found.counts))))
     roofline = evaluation.roofline
