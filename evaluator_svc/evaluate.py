@@ -52,6 +52,8 @@ INTERPRETED_SLOWER = 30
 four seconds there on an idle core."""
 NOT_MODELLED = "not_modelled"
 """Evidence of why a kernel that was interpreted has no estimate."""
+AUDIT_S, AUDIT_SLOWER = 60.0, 2
+"""The limit of an audited call, and at least so many times that of another: what it does is counted meanwhile."""
 EXPORTED = "results"
 """Evidence that the controller has not read the results itself."""
 PRINTED_SHOWN = 200
@@ -277,7 +279,7 @@ class Evaluator:
     async def _check(self, job: _Job, built: Built, suite: Suite) -> tuple[str, Checked]:
         """The correctness stage; returns the sandbox level too."""
         limits = self.settings.limits
-        call_s = limits.call_s if self._target.timed else limits.call_s * INTERPRETED_SLOWER
+        call_s = self._call_s
         runner = self._runner(job, built, suite, SETS)
         async with runner:
             checked = await check(
@@ -314,9 +316,15 @@ class Evaluator:
             shaped = Verdict(evidence=(*verdict.evidence, *shaped.evidence))
         return level, replace(checked, verdict=shaped)
 
+    @property
+    def _call_s(self) -> float:
+        """The limit of one call, in seconds."""
+        call_s = self.settings.limits.call_s
+        return call_s if self._target.timed else call_s * INTERPRETED_SLOWER
+
     async def _audit(self, job: _Job, built: Built, runner: HostedRunner, checked: Checked) -> Checked:
         """Whether a hosted kernel computes by a kernel of its own."""
-        said = await runner.audit()
+        said = await runner.audit(timeout_s=max(AUDIT_S, AUDIT_SLOWER * self._call_s))
         if isinstance(said, RunFailure):
             return replace(checked, verdict=Verdict(status=said.status, evidence=said.evidence))
         checked = replace(checked, audit=said)
