@@ -9,6 +9,7 @@ import shutil
 import tomllib
 from dataclasses import dataclass, field
 from importlib.resources import files
+from typing import Any
 
 from shared.errors import ChipError
 
@@ -89,7 +90,45 @@ class Board:
     """Of matrix units by the type of operands, a multiply-add being two operations."""
 
 
-Machine = Isa | Gpu
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cycles:
+    """A model of what instructions cost, in cycles: constants over exact counts, measured on no processor.
+
+    What works on vectors costs by the register of its group (LMUL), a fraction of one as a whole one.
+    """
+
+    scalar: float
+    """Integer and float instructions, branches, ``vsetvl``: two are issued a cycle where this is 0.5."""
+    multiply: float
+    divide: float
+    vector: float
+    """Arithmetic, multiply-add included, a register."""
+    vector_divide: float
+    """Division and square root, a register."""
+    reduction: float
+    permutation: float
+    bytes: float
+    """Moved a cycle between memory and registers, scalar or contiguous."""
+    element: float
+    """Of a strided, indexed or segment access, each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorUnit:
+    """A RISC-V processor with the vector extension (V 1.0), emulated: its instructions are counted, nothing is timed."""
+
+    name: str
+    vlen: int
+    """Bits of one vector register."""
+    elen: int
+    """Bits of the widest element."""
+    registers: int
+    flags: tuple[str, ...]
+    """For the compiler."""
+    cycles: Cycles
+
+
+Machine = Isa | Gpu | VectorUnit
 """What kernels of a chip are written for."""
 
 
@@ -109,6 +148,7 @@ class ChipSheet:
     isas: tuple[Isa, ...] = ()
     gpu: Gpu | None = None
     board: Board | None = None
+    vector: VectorUnit | None = None
     needs: dict[str, str] = field(default_factory=dict)
     """Tool on PATH -> how to install it."""
     without: str = ""
@@ -145,7 +185,15 @@ def load(chip_id: str) -> ChipSheet:
     gpu = Gpu(name=raw["architecture"], **facts) if facts else None
     assumed = raw.pop("board", None)
     board = Board(**assumed) if assumed else None
-    return ChipSheet(id=chip_id, isas=isas, gpu=gpu, board=board, **raw)
+    return ChipSheet(id=chip_id, isas=isas, gpu=gpu, board=board, vector=_vector(raw), **raw)
+
+
+def _vector(raw: dict[str, Any]) -> VectorUnit | None:
+    facts = raw.pop("vector", None)
+    if facts is None:
+        return None
+    cycles, flags = Cycles(**facts.pop("cycles")), tuple(facts.pop("flags"))
+    return VectorUnit(name=raw["architecture"], flags=flags, cycles=cycles, **facts)
 
 
 def missing_tools(sheet: ChipSheet) -> dict[str, str]:
@@ -166,9 +214,9 @@ def best_isa(sheet: ChipSheet, cpu_flags: frozenset[str]) -> Isa:
 
 
 def machine_of(sheet: ChipSheet, cpu_flags: frozenset[str]) -> Machine:
-    """What kernels for ``sheet`` are written for: its GPU, or the best instruction set of a processor's.
+    """What kernels for ``sheet`` are written for: its GPU, its emulated vector unit, or the best instruction set of a processor's.
 
     Raises:
         ChipError: it is no GPU, and no instruction set fits.
     """
-    return sheet.gpu or best_isa(sheet, cpu_flags)
+    return sheet.gpu or sheet.vector or best_isa(sheet, cpu_flags)
