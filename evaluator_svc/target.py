@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from evaluator_svc import nvidia
 from shared import chips
-from shared.chips import Board, Gpu
+from shared.chips import Board, Gpu, VectorUnit
 
 NVIDIA, AMD = "nvidia", "amd"
 """Toolchains' names in chip sheets."""
@@ -20,6 +20,8 @@ class Kind(StrEnum):
     GPU = "cuda"
     INTERPRETED = "interpreted"
     """On the cores, by a language's interpreter: right or wrong can be told, fast or slow can only be modelled."""
+    EMULATED = "emulated"
+    """On an emulator that counts instructions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,8 @@ class Target:
     """The GPU that kernels are interpreted in place of; its compiler is here all the same."""
     board: Board | None = None
     """What its costs are modelled by."""
+    vector: VectorUnit | None = None
+    """What is emulated."""
     backend: str = ""
     """Of that compiler, as Triton names it."""
 
@@ -42,7 +46,7 @@ class Target:
     @property
     def timed(self) -> bool:
         """Whether a time measured here says anything about the chip."""
-        return self.kind is not Kind.INTERPRETED
+        return self.kind in (Kind.CPU, Kind.GPU)
 
     @property
     def architecture(self) -> int | str:
@@ -63,6 +67,8 @@ def target_of(chip: str) -> Target:
         ChipError: unknown chip.
     """
     sheet = chips.load(chip)
+    if sheet.vector is not None:
+        return Target(kind=Kind.EMULATED, device="cpu", vector=sheet.vector)
     if sheet.toolchain not in BACKENDS:
         return Target(kind=Kind.CPU, device="cpu")
     if sheet.toolchain == NVIDIA and nvidia.present():

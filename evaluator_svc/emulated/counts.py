@@ -96,7 +96,9 @@ def terms(seen: Seen, cycles: Cycles) -> dict[str, float]:
     count, registers = seen.count, {name: eighths / EIGHTHS for name, eighths in seen.work.items()}
     plain = sum(count[name] for name in ("int", "branch", "float", "vset", "load", "store", "other"))
     return {
-        "scalar": plain * cycles.scalar + count["mul"] * cycles.multiply + (count["div"] + count["fdiv"]) * cycles.divide,
+        "scalar": plain * cycles.scalar
+        + count["mul"] * cycles.multiply
+        + (count["div"] + count["fdiv"]) * cycles.divide,
         "vector": registers["valu"] * cycles.vector
         + registers["vdiv"] * cycles.vector_divide
         + registers["vred"] * cycles.reduction

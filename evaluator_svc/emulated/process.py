@@ -123,7 +123,9 @@ class EmulatedRunner:
                 os.write(job, self._job(calls, first_set))
                 begun = time.monotonic_ns()
                 try:
-                    self._boxed = self._start((page, job, self._buffers.inputs_fd, self._buffers.outputs_fd), tell, output)
+                    self._boxed = self._start(
+                        (page, job, self._buffers.inputs_fd, self._buffers.outputs_fd), tell, output
+                    )
                 finally:
                     os.close(tell)
                 status = self._boxed.wait(timeout_s)
@@ -168,7 +170,9 @@ class EmulatedRunner:
         ]
         limits = Limits(address_space=ADDRESS_SPACE, cpu_s=600, file_bytes=PRINTED_BYTES)
         confinement = sandbox.confinement(box, limits, syscalls.build_filter(kills_itself=True))
-        return sandbox.start("exec", confinement + struct.pack("<i", tell), command, box, fds=(*fds, tell), output=output)
+        return sandbox.start(
+            "exec", confinement + struct.pack("<i", tell), command, box, fds=(*fds, tell), output=output
+        )
 
     def _input_ranges(self) -> list[tuple[int, int]]:
         """Where inputs lie in the guest; what does not fit into the plugin's table is read-only all the same."""

@@ -32,7 +32,7 @@ LINK_FLAGS = (
     "-static", "-nostartfiles", "-fuse-ld=lld", "-Wl,-e,ke_start", "-Wl,--section-start=.ke_text=0x40000000",
     "-Wl,--no-relax",
 )  # fmt: skip
-"""The harness lies where ``counter.c`` looks for it; no start files, so nothing of the kernel's runs before its call."""
+"""The harness lies where ``counter.c`` looks for it; no start files: nothing of a kernel runs before its call."""
 ELF_EXECUTABLE = (b"\x7fELF", 2, 1, 1, 2, 243, 1)
 """64 bits, little-endian, current; ET_EXEC, EM_RISCV, current."""
 _REFUSED = re.compile(r"-mllvm|-fopenmp.*|-pthread|-l(gomp|pthread)|-m(no-)?relax")
@@ -89,7 +89,10 @@ class RiscvToolchain:
                 data = artefacts.collect(work.path / PROGRAM)
             except artefacts.RefusedArtefact as error:
                 return _rejected(str(error), Layer.BUILD, done, took)
-            if len(data) < artefacts.ELF_SHARED_OBJECT.size or artefacts.ELF_SHARED_OBJECT.unpack_from(data) != ELF_EXECUTABLE:
+            if (
+                len(data) < artefacts.ELF_SHARED_OBJECT.size
+                or artefacts.ELF_SHARED_OBJECT.unpack_from(data) != ELF_EXECUTABLE
+            ):
                 return _rejected("the build left no program for RISC-V", Layer.BUILD, done, took)
         return _emulated(artefacts.keep(kept, data, assembly=b"", log=done.log, build_ns=took, sandbox=done.sandbox))
 
