@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli import estimates
 from cli.legible import legible
 from cli.phases import PAUSED
 from cli.rundir import RunDirectory
+from shared.events import PPM
 from shared.usage import in_words
 
 if TYPE_CHECKING:
     from cli.outcome import Finished
 
-EXIT_CODES = {"improved": 0, "no_improvement": 0, "cancelled": 1, "failed": 1, PAUSED: 75}
+EXIT_CODES = {"improved": 0, "estimated": 0, "no_improvement": 0, "cancelled": 1, "failed": 1, PAUSED: 75}
 """No kernel beating the baseline is a valid, well-reported result; only a search that could not be done fails. 75 is
 "try again later" (``EX_TEMPFAIL`` of sysexits.h): the search waits to be resumed.
 """
@@ -41,18 +43,14 @@ def lines(finished: Finished) -> list[str]:
         f"outcome   {result['outcome']} ({result['reason']})" + (f": {result['detail']}" if result["detail"] else "")
     ]
     if best:
-        speed = best["speedup"]
-        over = ", ".join(f"{speed[b]:.2f}x over {b}" for b in ("eager", "compiled") if speed[b] is not None)
-        text.append(f"speedup   {over}; 99.4 % interval {speed['ci_low']:.2f} to {speed['ci_high']:.2f}, re-measured")
+        text += _estimated(finished, best) or [_measured(best["speedup"])]
         text.append(f"trust     {best['trust']}")
         if best["sol_fraction"] is not None:
             text.append(f"roofline  {100 * best['sol_fraction']:.0f} % of the speed of light")
         if best["artefact"]:
             text.append(f"artefact  {best['artefact']}")
     elif result["outcome"] == "no_improvement":
-        text.append(
-            "No kernel beat the baseline: every gain seen vanished when it was measured again, or there was none."
-        )
+        text.append(_no_improvement(finished))
     text.append(f"tried     {result['evaluations']} evaluations: {statuses}")
     if spent := result["model"]:
         text.append(f"models    {in_words(finished.tree.spent)}")
@@ -65,6 +63,31 @@ def lines(finished: Finished) -> list[str]:
     if result["outcome"] == PAUSED:
         text.append(f"go on     {go_on(result)}")
     return text
+
+
+def _measured(speed: dict[str, Any]) -> str:
+    over = ", ".join(f"{speed[b]:.2f}x over {b}" for b in ("eager", "compiled") if speed[b] is not None)
+    return f"speedup   {over}; 99.4 % interval {speed['ci_low']:.2f} to {speed['ci_high']:.2f}, re-measured"
+
+
+def _estimated(finished: Finished, best: dict[str, Any]) -> list[str]:
+    """Of a winner that was not timed; empty for one that was."""
+    winner = finished.tree.nodes[best["candidate_id"]]
+    found = winner.final.estimate if winner.final else None
+    if found is None:
+        return []
+    ratio = estimates.against(round(PPM * best["estimate"]["times_less"]), found.basis.value)
+    text = [f"cost      {estimates.cost(found)}: {ratio}", f"          {estimates.MEANING[found.basis]}"]
+    return [*text, f"counts    {estimates.counts(found.counts)}"] if found.counts else text
+
+
+def _no_improvement(finished: Finished) -> str:
+    reference = finished.tree.reference
+    if reference is not None:
+        return f"No kernel was {reference.basis.value} to cost less than the first draft, and held when tried again."
+    if not any(node.score_ppm for node in finished.tree.passed()):
+        return "No kernel that passed could be compared with anything: nothing was timed."
+    return "No kernel beat the baseline: every gain seen vanished when it was measured again, or there was none."
 
 
 def go_on(result: dict[str, Any]) -> str:

@@ -12,11 +12,13 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
+from cli import estimates
 from cli.legible import legible
-from cli.progress import RETRIED, Progress, fold, ratio
+from cli.progress import RETRIED, Progress, fold, less_ppm, ratio
 from shared.events import (
     CandidateProduced,
     CandidateRejected,
+    Estimate,
     EvaluationCompleted,
     Event,
     Purpose,
@@ -90,14 +92,27 @@ class LiveView:
             note=f"{state.evaluated}/{state.budget}{eta}",
         )
         table = Table.grid(padding=(0, 2))
-        best = f"{ratio(state.best.ratio_ppm)} vs {state.best.baseline}  ({state.best_move})" if state.best else "-"
-        table.add_row("best", Text(best, style="bold green" if state.best else "dim"))
+        best = _best(state)
+        table.add_row("best", Text(best or "-", style="bold green" if best else "dim"))
         table.add_row("tree", f"{state.produced} nodes, {state.open} in flight, {state.pruned} pruned")
         if by_a_model(state.spent):
             table.add_row("models", in_words(state.spent))
         table.add_row("statuses", ", ".join(f"{k} {v}" for k, v in sorted(state.statuses.items())) or "-")
         lines = [Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in self._recent]
         self._live.update(Group(Text(self._title, style="bold"), self._bar, table, *lines))
+
+
+def _best(state: Progress) -> str:
+    if state.first_draft and state.cheapest:
+        return f"{_cost(state.first_draft, state.cheapest)}  ({state.best_move})"
+    return f"{ratio(state.best.ratio_ppm)} vs {state.best.baseline}  ({state.best_move})" if state.best else ""
+
+
+def _cost(first_draft: Estimate, found: Estimate) -> str:
+    """A cost and how it compares, labelled with what it rests on."""
+    ppm = less_ppm(first_draft, found)
+    compared = estimates.against(ppm, found.basis.value) if ppm else "not compared"
+    return f"{estimates.amount(found.cost, found.unit)}, {compared}"
 
 
 def describe(event: Event, before: Progress, after: Progress) -> str:
@@ -121,15 +136,18 @@ def describe(event: Event, before: Progress, after: Progress) -> str:
 def _describe_evaluation(event: EvaluationCompleted, before: Progress, after: Progress) -> str:
     evaluation = event.evaluation
     move = before.moves.get(event.candidate_id, "")
-    head = f"  [{after.evaluated}/{after.budget}]" if event.purpose is Purpose.SEARCH else "  [re-measured]"
+    again = "  [checked again]" if evaluation.estimate is not None else "  [re-measured]"
+    head = f"  [{after.evaluated}/{after.budget}]" if event.purpose is Purpose.SEARCH else again
     if evaluation.status in RETRIED:
         return f"{head} {evaluation.status.value.lower()}, measured again: {move}"
     if evaluation.status is not Status.PASSED:
         why = "".join(evaluation.why.splitlines()[:1])[:100]
         return f"{head} {evaluation.status.value} {move}: {why}"
+    mark = "  <- best" if (before.best, before.cheapest) != (after.best, after.cheapest) else ""
+    if evaluation.estimate is not None:
+        return f"{head} {_cost(after.first_draft or evaluation.estimate, evaluation.estimate)}  {move}{mark}"
     speedup = evaluation.speedup(after.baseline)
     if speedup is None:
         return f"{head} PASSED {move} (not timed)"
-    mark = "  <- best" if before.best is not after.best else ""
     interval = f"{ratio(speedup.low_ppm)}..{ratio(speedup.high_ppm)}"
     return f"{head} {ratio(speedup.ratio_ppm)} ({interval}) vs {speedup.baseline}  {move}{mark}"

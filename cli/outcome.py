@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cli import spending
+from cli import estimates, spending
 from cli.phases import PAUSED
 from search_svc import projection
 from search_svc.tree import Node, Tree
@@ -62,7 +62,9 @@ def final_object(tree: Tree, *, run_dir: Path | None, artefact: Path | None, tot
 
 
 def best_object(tree: Tree, winner: Node, artefact: Path | None) -> dict[str, Any]:
-    """The winner with its re-measured numbers."""
+    """The winner with its re-measured numbers. ``estimate`` is null unless it could not be timed; all speedups are
+    null then.
+    """
     evaluation = winner.final
     assert evaluation is not None, "a winner was re-measured"
     interval = evaluation.speedup(tree.search.baseline)
@@ -77,6 +79,7 @@ def best_object(tree: Tree, winner: Node, artefact: Path | None) -> dict[str, An
             "ci_low": interval.low_ppm / PPM if interval else None,
             "ci_high": interval.high_ppm / PPM if interval else None,
         },
+        "estimate": estimates.plain(evaluation.estimate, tree.reference),
         "median_us": {timing.name: timing.median_ns / NS_PER_US for timing in evaluation.timings},
         "sol_fraction": evaluation.roofline.fraction_ppm / PPM if evaluation.roofline.floor_ns else None,
         "bound": evaluation.diagnosis.bound.value,

@@ -9,6 +9,7 @@ from shared.events import (
     PPM,
     CandidateProduced,
     CandidateRejected,
+    Estimate,
     EvaluationCompleted,
     Event,
     ExpansionFailed,
@@ -46,6 +47,9 @@ class Progress:
     open: int = 0
     """Candidates without a verdict."""
     best: Speedup | None = None
+    first_draft: Estimate | None = None
+    """What costs are compared with, where kernels are not timed."""
+    cheapest: Estimate | None = None
     best_move: str = ""
     final_running: bool = False
     finished: SearchFinished | None = None
@@ -117,10 +121,27 @@ def _completed(progress: Progress, event: EvaluationCompleted) -> Progress:
         evaluated=progress.evaluated + 1,
         now_ns=max(progress.now_ns, event.at_ns),
     )
+    if event.evaluation.estimate is not None:
+        return _estimated(progress, event.evaluation.estimate, move)
     speedup = event.evaluation.speedup(progress.baseline)
     if speedup and (progress.best is None or speedup.ratio_ppm > progress.best.ratio_ppm):
         progress = replace(progress, best=speedup, best_move=move)
     return progress
+
+
+def _estimated(progress: Progress, estimate: Estimate, move: str) -> Progress:
+    first, cheapest = progress.first_draft, progress.cheapest
+    if first is None or cheapest is None:
+        return replace(progress, first_draft=estimate, cheapest=estimate, best_move=move)
+    if estimate.cost < cheapest.cost and less_ppm(first, estimate):
+        return replace(progress, cheapest=estimate, best_move=move)
+    return progress
+
+
+def less_ppm(first: Estimate, other: Estimate) -> int:
+    """How many times less than the first draft another kernel costs, in millionths; 0 when they do not compare."""
+    alike = (first.basis, first.unit) == (other.basis, other.unit)
+    return max(1, first.cost * PPM // other.cost) if alike else 0
 
 
 def ratio(ppm: int) -> str:

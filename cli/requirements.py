@@ -7,15 +7,15 @@ from shared.errors import ChipError, UserError
 from shared.machine import processor
 
 
-def require_chip(chip_id: str, *, timed: bool = True) -> chips.ChipSheet:
-    """The chip's sheet, if this machine has what it needs. Not ``timed``: it is enough to tell right from wrong.
+def require_chip(chip_id: str) -> chips.ChipSheet:
+    """The chip's sheet, if this machine has what it needs, or can do without the chip by interpreting and modelling.
 
     Raises:
         ChipError: unknown chip, or a tool is missing; says how to install it.
     """
     sheet = chips.load(chip_id)
     missing = chips.missing_tools(sheet)
-    if missing and (timed or not sheet.without):
+    if missing and not sheet.without:
         what = ", ".join(missing)
         raise ChipError(f"chip `{chip_id}` needs {what}, which is not on PATH", hint="; ".join(missing.values()))
     return sheet

@@ -8,12 +8,12 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from cli import spending
+from cli import estimates, spending
 from cli.legible import legible
 from cli.phases import PAUSED
 from protos.search.v1 import search_service_pb2 as pb
 from shared import proto_codec
-from shared.events import PPM, Usage
+from shared.events import PPM, Basis, Usage
 from shared.usage import by_a_model, in_words
 
 NS_PER_S = 1_000_000_000
@@ -36,16 +36,24 @@ def plain(search: pb.Search) -> dict[str, Any]:
         "nodes": search.nodes,
         "evaluating": search.evaluating,
         "synthesizing": search.synthesizing,
-        "best": {"candidate_id": search.best_candidate_id, "speedup": search.best_speedup_ppm / PPM}
+        "best": {"candidate_id": search.best_candidate_id, **_over(search, search.best_speedup_ppm)}
         if search.best_candidate_id
         else None,
         "winner": {
             "candidate_id": search.winner_id,
-            "speedup": search.winner_speedup_ppm / PPM,
-            "ci_low": search.winner_low_ppm / PPM,
-            "ci_high": search.winner_high_ppm / PPM,
+            **_over(search, search.winner_speedup_ppm),
+            "ci_low": None if search.basis else search.winner_low_ppm / PPM,
+            "ci_high": None if search.basis else search.winner_high_ppm / PPM,
         }
         if search.winner_id
+        else None,
+        "estimate": {
+            "basis": search.basis,
+            "unit": search.cost_unit,
+            "first_draft": search.reference_cost,
+            "best": search.best_cost,
+        }
+        if search.basis
         else None,
         "submitted_at": search.submitted_at.ToJsonString(),
         "elapsed_seconds": search.elapsed_ns / NS_PER_S,
@@ -53,6 +61,11 @@ def plain(search: pb.Search) -> dict[str, Any]:
         "journal_length": search.journal_length,
         "model": spending.plain(usage) if by_a_model(usage) else None,
     }
+
+
+def _over(search: pb.Search, ppm: int) -> dict[str, float | None]:
+    """A speedup, or, where nothing was timed, how many times less than the first draft it costs."""
+    return {"speedup": None, "times_less": ppm / PPM} if search.basis else {"speedup": ppm / PPM}
 
 
 def lines(search: pb.Search) -> list[str]:
@@ -68,7 +81,9 @@ def lines(search: pb.Search) -> list[str]:
         text.append(f"go on     kernelevolve resume {search.search_id}")
     elif not search.outcome:
         text.append(f"open      {search.synthesizing} being written, {search.evaluating} being evaluated")
-    if search.winner_id:
+    if search.basis and search.best_candidate_id:
+        text += _estimated(search)
+    elif search.winner_id:
         interval = f"{search.winner_low_ppm / PPM:.2f} to {search.winner_high_ppm / PPM:.2f}"
         text.append(f"speedup   {search.winner_speedup_ppm / PPM:.2f}x; 99.4 % interval {interval}, re-measured")
     elif search.best_candidate_id:
@@ -78,6 +93,15 @@ def lines(search: pb.Search) -> list[str]:
     eta = f", about {search.eta_ns // NS_PER_S} s to go" if search.eta_ns >= 0 and not search.outcome else ""
     text.append(f"time      submitted {search.submitted_at.ToJsonString()}, {search.elapsed_ns // NS_PER_S} s{eta}")
     return text
+
+
+def _estimated(search: pb.Search) -> list[str]:
+    """Of a search whose kernels are not timed."""
+    ppm = search.winner_speedup_ppm or search.best_speedup_ppm
+    cost = estimates.amount(search.best_cost, search.cost_unit)
+    stage = "" if search.winner_id else " so far"
+    said = f"cost      {cost} a call{stage}, {estimates.against(ppm, search.basis)}"
+    return [said, f"          {estimates.MEANING[Basis(search.basis)]}"]
 
 
 def table(searches: Iterable[pb.Search]) -> Table:
@@ -108,4 +132,5 @@ def _state(search: pb.Search) -> str:
 
 def _speedup(search: pb.Search) -> str:
     ppm = search.winner_speedup_ppm or search.best_speedup_ppm
-    return f"{ppm / PPM:.2f}x" if ppm else "-"
+    basis = f" {search.basis}" if search.basis else ""
+    return f"{ppm / PPM:.2f}x{basis}" if ppm else "-"

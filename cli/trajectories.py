@@ -4,7 +4,8 @@ Rows are objects in the forms that trainers read: ``messages`` for supervised fi
 ``rejected``, lists of messages too, for preference optimisation. ``evidence`` beside them says what was measured.
 
 Only what a model wrote itself is told of, never what a schedule wrote in its place; and of two answers to one question
-one is *better* only where their measured intervals do not touch, or where the other one failed.
+one is *better* only where their measured intervals do not touch, where it was counted to cost less, or where the other
+one failed.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cli import conversations, spending
+from cli import conversations, estimates, spending
 from cli.conversations import Answer, Conversation
 from search_svc.tree import Node, Tree
-from shared.events import NOT_THE_KERNELS_FAULT, PPM, CandidateRejected, Evaluation
+from shared.events import NOT_THE_KERNELS_FAULT, PPM, Basis, CandidateRejected, Estimate, Evaluation
 from shared.model_errors import NO_ANSWER
 from shared.store import JournalEntry
 from shared.writers import filled_in
@@ -101,7 +102,8 @@ def _stands_alone(each: Judged) -> bool:
 def _better(tree: Tree, chosen: Judged, other: Judged) -> str:
     """Why ``chosen`` is better than ``other``; empty when that was not shown."""
     mine = chosen.evaluation.speedup(tree.search.baseline) if chosen.evaluation else None
-    if chosen.node is None or not chosen.node.passed or mine is None:
+    cost = chosen.evaluation.estimate if chosen.evaluation else None
+    if chosen.node is None or not chosen.node.passed or (mine is None and cost is None):
         return ""
     if other.node is None:
         fact = other.conversation.fact
@@ -110,9 +112,20 @@ def _better(tree: Tree, chosen: Judged, other: Judged) -> str:
     if other.node.failed:
         return f"the other failed: {other.node.label}"
     theirs = other.evaluation.speedup(tree.search.baseline) if other.evaluation else None
-    if not other.node.passed or theirs is None or mine.low_ppm <= theirs.high_ppm:
+    if not other.node.passed or mine is None:
+        return _counts_less(cost, other.evaluation.estimate if other.evaluation else None)
+    if theirs is None or mine.low_ppm <= theirs.high_ppm:
         return ""
     return f"its speedup is at least {mine.low_ppm / PPM:.3f}, the other's at most {theirs.high_ppm / PPM:.3f}"
+
+
+def _counts_less(mine: Estimate | None, theirs: Estimate | None) -> str:
+    """Why one exact count is better than another; empty when it is not, and for models, which show nothing."""
+    if mine is None or theirs is None or (mine.basis, mine.unit) != (theirs.basis, theirs.unit):
+        return ""
+    if mine.basis is not Basis.COUNTED or mine.cost >= theirs.cost:
+        return ""
+    return f"it was counted to cost {estimates.amount(mine.cost, mine.unit)}, the other {theirs.cost:,}"
 
 
 def _question(each: Judged) -> tuple[tuple[str, str], ...]:
@@ -142,11 +155,12 @@ def _evidence(tree: Tree, each: Judged) -> dict[str, Any]:
         "trust": evaluation.trust.value,
         "counts": evaluation.status not in NOT_THE_KERNELS_FAULT,
         "parent_ids": list(node.parent_ids),
-        "parent_speedup": max(parents, default=None),
+        "parent_speedup": None if evaluation.estimate else max(parents, default=None),
         "baseline": speedup.baseline if speedup else None,
         "speedup": speedup.ratio_ppm / PPM if speedup else None,
         "ci_low": speedup.low_ppm / PPM if speedup else None,
         "ci_high": speedup.high_ppm / PPM if speedup else None,
+        "estimate": estimates.plain(evaluation.estimate, tree.reference),
     }
 
 

@@ -58,6 +58,8 @@ class Checked:
     answers: tuple[bytes, ...] = ()
     saw_held_out: bool = False
     """It was given held-out values: what it printed is nobody's business."""
+    audit: str = ""
+    """What the candidate's side said of one audited call: advice. Empty for a native kernel."""
 
 
 async def check(

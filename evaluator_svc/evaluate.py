@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 
-from evaluator_svc import kernel_policy, readiness, resources
+from evaluator_svc import gpu_model, kernel_policy, readiness, resources
 from evaluator_svc.baselines import Baselines
 from evaluator_svc.canary import Canary, Finding
 from evaluator_svc.cases import Suite
@@ -19,6 +19,9 @@ from evaluator_svc.catalogue import RELATIONS_DRAWN, RELATIONS_FINAL, chosen
 from evaluator_svc.claims import Claim
 from evaluator_svc.correctness import SETS, Checked, check, check_shape
 from evaluator_svc.device import Device
+from evaluator_svc.emulated import counting
+from evaluator_svc.emulated.counts import Seen
+from evaluator_svc.emulated.process import EmulatedRunner
 from evaluator_svc.hosted.process import HostedRunner
 from evaluator_svc.judge import Verdict
 from evaluator_svc.kernel_policy import LibraryKernels
@@ -50,6 +53,12 @@ ENTRY, TRITON = "ke_launch", "triton"
 INTERPRETED_SLOWER = 30
 """The limit of a call in an interpreter, in times of that of one on the chip: a softmax of two million elements takes
 four seconds there on an idle core."""
+NOT_MODELLED = "not_modelled"
+"""Evidence of why a kernel that was interpreted has no estimate."""
+AUDIT_S, AUDIT_SLOWER = 60.0, 2
+"""The limit of an audited call, and at least so many times that of another: what it does is counted meanwhile."""
+COUNTS = 2
+"""Times that an emulated kernel is counted: all must agree."""
 EXPORTED = "results"
 """Evidence that the controller has not read the results itself."""
 PRINTED_SHOWN = 200
@@ -127,6 +136,8 @@ class Evaluator:
 
     async def probe(self, *, thorough: bool) -> Finding:
         """Whether this worker still tells right from wrong: see ``canary``. ``thorough`` has the device alone."""
+        if self._target.kind is Kind.EMULATED:
+            return await counting.probe(self._toolchain, self._target)
         cpus = self._cpus[-self._threads :]
         found = await self._canary.judge(cpus, cheats=self.settings.canary.cheats if thorough else 1)
         if not found.healthy or not thorough or self._target.kind is not Kind.CPU:
@@ -185,8 +196,11 @@ class Evaluator:
                     job.watch.note("cases", len(suite.cases))
                 if not verdict.passed:
                     return Evaluation(status=verdict.status, evidence=verdict.evidence, sandbox=level)
+                if self._target.kind is Kind.EMULATED:
+                    with job.watch.span("timing"):
+                        return await self._counted(job, built, suite, level, checked)
                 if not self._target.timed:
-                    return _interpreted(verdict, level, needed)
+                    return self._interpreted(checked, level, needed, suite)
                 with job.watch.span("timing"):
                     baselines = await self._baselines(job, stack)
             final = job.request.purpose is Purpose.FINAL
@@ -233,29 +247,67 @@ class Evaluator:
         relations = draw(suite.relations, min(most, len(suite.relations)))
         return replace(suite, cases=cases, relations=tuple(relations))
 
-    async def _compiled(self, job: _Job, built: Built, suite: Suite) -> tuple[Entry, ...] | Evaluation:
-        """What a kernel needs of a GPU that is not here, as evidence, or the verdict on one that cannot run there."""
+    async def _compiled(self, job: _Job, built: Built, suite: Suite) -> resources.Report | Evaluation | None:
+        """What a kernel needs of a GPU that is not here, or the verdict on one that cannot run there. None where no
+        compiler tells.
+        """
         gpu = self._target.missing
         if gpu is None or built.language != TRITON:
-            return ()
+            return None
         async with self._runner(job, built, suite, 1, compile_only=True) as runner:
             assert isinstance(runner, HostedRunner), built.host
             said, level = await runner.audit(), runner.sandbox
         if isinstance(said, RunFailure):
             return Evaluation(status=said.status, evidence=said.evidence, sandbox=level)
         report = resources.parse(said)
-        if report is None:
-            return (_entry("resources", "unknown: the compiler's report is of no known form"),)
-        refused = resources.beyond(report, gpu)
+        refused = None if report is None else resources.beyond(report, gpu)
         if refused is not None:
             status, evidence = refused
             return Evaluation(status=status, evidence=evidence, sandbox=level)
-        return resources.entries(report, gpu)
+        return report
+
+    def _interpreted(self, checked: Checked, level: str, report: resources.Report | None, suite: Suite) -> Evaluation:
+        """Right, by an interpreter, on a machine without the chip: what it costs is modelled, if anything is known."""
+        gpu, board = self._target.missing, self._target.board
+        evidence = list(checked.verdict.evidence)
+        evidence += resources.entries(report, gpu) if report and gpu else ()
+        evidence.append(_entry("interpreted", "ran on this machine's cores by the language's interpreter; not timed"))
+        made = None
+        if report is None or gpu is None or board is None:
+            evidence.append(_entry(NOT_MODELLED, "what it takes of the chip is not known"))
+        else:
+            seen, counted = kernel_policy.parse(checked.audit), gpu_model.parse(checked.audit)
+            written = sum(spec.nbytes for spec in suite.outputs)
+            try:
+                made = gpu_model.model(counted, report, seen, written, gpu, board)
+                evidence.append(_entry("modelled", f"for {board.name} from its data sheet; nothing was measured"))
+            except gpu_model.NotModelled as why:
+                evidence.append(_entry(NOT_MODELLED, why))
+        passed = Evaluation(status=Status.PASSED, trust=Trust.L1, evidence=tuple(evidence), sandbox=level)
+        return replace(passed, estimate=made.estimate, diagnosis=made.diagnosis) if made else passed
+
+    async def _counted(self, job: _Job, built: Built, suite: Suite, level: str, checked: Checked) -> Evaluation:
+        """Right, on an emulator: what a call executes, counted in processes of their own, each the same."""
+        seen: list[Seen] = []
+        for _ in range(COUNTS):
+            async with self._runner(job, built, suite, 1) as runner:
+                assert isinstance(runner, EmulatedRunner), built.host
+                for index, data in enumerate(suite.public[0].inputs):
+                    runner.write_input(0, index, data)
+                for index in range(len(suite.outputs)):
+                    self._poison.apply(runner.output_bytes(0, index))
+                ran = await runner.run(1, timeout_s=self._call_s)
+            if isinstance(ran, RunFailure):
+                return Evaluation(status=ran.status, evidence=ran.evidence, sandbox=level)
+            assert runner.seen is not None
+            seen.append(runner.seen)
+        assert self._target.vector is not None
+        return counting.verdict(seen, self._target.vector.cycles, checked.verdict, level, built.sandbox)
 
     async def _check(self, job: _Job, built: Built, suite: Suite) -> tuple[str, Checked]:
         """The correctness stage; returns the sandbox level too."""
         limits = self.settings.limits
-        call_s = limits.call_s if self._target.timed else limits.call_s * INTERPRETED_SLOWER
+        call_s = self._call_s
         runner = self._runner(job, built, suite, SETS)
         async with runner:
             checked = await check(
@@ -292,11 +344,18 @@ class Evaluator:
             shaped = Verdict(evidence=(*verdict.evidence, *shaped.evidence))
         return level, replace(checked, verdict=shaped)
 
+    @property
+    def _call_s(self) -> float:
+        """The limit of one call, in seconds."""
+        call_s = self.settings.limits.call_s
+        return call_s if self._target.timed else call_s * INTERPRETED_SLOWER
+
     async def _audit(self, job: _Job, built: Built, runner: HostedRunner, checked: Checked) -> Checked:
         """Whether a hosted kernel computes by a kernel of its own."""
-        said = await runner.audit()
+        said = await runner.audit(timeout_s=max(AUDIT_S, AUDIT_SLOWER * self._call_s))
         if isinstance(said, RunFailure):
             return replace(checked, verdict=Verdict(status=said.status, evidence=said.evidence))
+        checked = replace(checked, audit=said)
         allowed = LibraryKernels(self.settings.policy.library_kernels)
         found = kernel_policy.decide(built.static, kernel_policy.parse(said), library=allowed)
         job.ledger.check(Layer.KERNELS.value, "one call after the checks", found.status.value)
@@ -408,12 +467,6 @@ def _capped(trust: Trust, verdict: Verdict) -> Trust:
     """L2 at most where results were copied by the candidate's process: its code ran after the clock had stopped."""
     exported = any(entry.name == EXPORTED for entry in verdict.evidence)
     return Trust.L2 if exported and trust in (Trust.L3, Trust.L4) else trust
-
-
-def _interpreted(verdict: Verdict, level: str, needed: tuple[Entry, ...]) -> Evaluation:
-    """Right, by an interpreter, on a machine without the chip: nothing is claimed of its speed."""
-    said = _entry("interpreted", "ran on this machine's cores by the language's interpreter; nothing was timed")
-    return Evaluation(status=Status.PASSED, trust=Trust.L1, evidence=(*verdict.evidence, *needed, said), sandbox=level)
 
 
 def _missing(baselines: Baselines) -> tuple[Entry, ...]:

@@ -15,6 +15,8 @@ from evaluator_svc.toolchains import BuildFailed, Built, Toolchain
 from evaluator_svc.toolchains.by_language import ToolchainByLanguage
 from evaluator_svc.toolchains.cpu import CpuToolchain
 from evaluator_svc.toolchains.hosted import LANGUAGES, HostedToolchain
+from evaluator_svc.toolchains.riscv import LANGUAGE as RVV
+from evaluator_svc.toolchains.riscv import RiscvToolchain
 from shared import chips
 from shared.errors import ChipError
 from shared.events import Entry, Evaluation, EvaluationRequested, OperatorRef
@@ -35,7 +37,11 @@ def _amd() -> Toolchain:
     return ToolchainByLanguage(toolchains=dict.fromkeys(LANGUAGES, HostedToolchain()))
 
 
-TOOLCHAINS: dict[str, Callable[[], Toolchain]] = {"cpu": _cpu, "nvidia": _nvidia, "amd": _amd}
+def _riscv() -> Toolchain:
+    return ToolchainByLanguage(toolchains={RVV: RiscvToolchain()})
+
+
+TOOLCHAINS: dict[str, Callable[[], Toolchain]] = {"cpu": _cpu, "nvidia": _nvidia, "amd": _amd, "riscv": _riscv}
 """By the name a chip sheet gives."""
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from evaluator_svc import nvidia
 from shared import chips
-from shared.chips import Gpu
+from shared.chips import Board, Gpu, VectorUnit
 
 NVIDIA, AMD = "nvidia", "amd"
 """Toolchains' names in chip sheets."""
@@ -19,7 +19,9 @@ class Kind(StrEnum):
     CPU = "cpu"
     GPU = "cuda"
     INTERPRETED = "interpreted"
-    """On the cores, by a language's interpreter: right or wrong can be told, fast or slow cannot."""
+    """On the cores, by a language's interpreter: right or wrong can be told, fast or slow can only be modelled."""
+    EMULATED = "emulated"
+    """On an emulator that counts instructions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,10 @@ class Target:
     device: str
     missing: Gpu | None = None
     """The GPU that kernels are interpreted in place of; its compiler is here all the same."""
+    board: Board | None = None
+    """What its costs are modelled by."""
+    vector: VectorUnit | None = None
+    """What is emulated."""
     backend: str = ""
     """Of that compiler, as Triton names it."""
 
@@ -40,7 +46,7 @@ class Target:
     @property
     def timed(self) -> bool:
         """Whether a time measured here says anything about the chip."""
-        return self.kind is not Kind.INTERPRETED
+        return self.kind in (Kind.CPU, Kind.GPU)
 
     @property
     def architecture(self) -> int | str:
@@ -61,8 +67,12 @@ def target_of(chip: str) -> Target:
         ChipError: unknown chip.
     """
     sheet = chips.load(chip)
+    if sheet.vector is not None:
+        return Target(kind=Kind.EMULATED, device="cpu", vector=sheet.vector)
     if sheet.toolchain not in BACKENDS:
         return Target(kind=Kind.CPU, device="cpu")
     if sheet.toolchain == NVIDIA and nvidia.present():
         return Target(kind=Kind.GPU, device=nvidia.uuid())
-    return Target(kind=Kind.INTERPRETED, device="cpu", missing=sheet.gpu, backend=BACKENDS[sheet.toolchain])
+    return Target(
+        kind=Kind.INTERPRETED, device="cpu", missing=sheet.gpu, board=sheet.board, backend=BACKENDS[sheet.toolchain]
+    )

@@ -84,7 +84,7 @@ def distil(about: SkillContext, observations: Sequence[Observation], revision: i
         evidence_for=tuple(o.candidate_id for o in passed if o.log_ratio < 0),
         evidence_against=tuple(o.candidate_id for o in ordered if o.log_ratio >= 0),
         revision=revision,
-        statement=_statement(about, belief, status, len(pairs), failed),
+        statement=_statement(about, belief, status, len(pairs), passed, failed),
     )
 
 
@@ -151,14 +151,21 @@ def _ppm(log_ratio: float) -> int:
 
 
 def _statement(
-    about: SkillContext, belief: Posterior, status: SkillStatus, pairs: int, failed: Sequence[Observation]
+    about: SkillContext,
+    belief: Posterior,
+    status: SkillStatus,
+    pairs: int,
+    passed: Sequence[Observation],
+    failed: Sequence[Observation],
 ) -> str:
     where = f"{about.language} {about.operator_class or 'operators'} on {about.chip}"
     if about.bound is not Bound.UNKNOWN:
         where += f", {about.bound.value}-bound"
     numbers = f"{math.exp(belief.mean):.3f} (90 % interval {math.exp(belief.low):.3f} to {math.exp(belief.high):.3f})"
     evidence = "1 pair" if pairs == 1 else f"{pairs} pairs"
-    text = f"{status.value}: in {where}, `{about.move}` multiplies time by {numbers}, from {evidence} of kernels"
+    units = sorted({seen.unit for seen in passed if seen.unit})
+    what = f"counted {' and '.join(units)}" if units else "time"
+    text = f"{status.value}: in {where}, `{about.move}` multiplies {what} by {numbers}, from {evidence} of kernels"
     if failed:
         kinds = sorted({seen.status.value for seen in failed})
         text += f"; {len(failed)} attempt{'' if len(failed) == 1 else 's'} failed ({', '.join(kinds)})"

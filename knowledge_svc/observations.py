@@ -1,7 +1,8 @@
 """From facts to observations: what one move did to one kernel (pure).
 
 An observation pairs a child with its one parent. Both were timed against the same baseline, so the baseline cancels:
-``child time / parent time = parent speedup / child speedup``.
+``child time / parent time = parent speedup / child speedup``. Where costs are counted on an emulator their ratio takes
+the place of the times'; what a model says of a chip that is not there is evidence of nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from shared import ids
 from shared.events import (
     NOT_THE_KERNELS_FAULT,
+    Basis,
     Bound,
     CandidateProduced,
     EvaluationCompleted,
@@ -67,11 +69,15 @@ class Measured:
     status: Status
     bound: Bound
     speedups: tuple[Speedup, ...]
+    cost: int = 0
+    """Of a call, counted exactly, in ``unit``; 0 for none. Beside no speedups."""
+    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """One child against its parent. ``log_ratio`` is ln(child time / parent time), negative when faster.
+    """One child against its parent. ``log_ratio`` is ln(child time / parent time), negative when faster; of costs where
+    those are counted, with no noise.
 
     ``log_ratio`` and ``sigma`` (standard error of ``log_ratio``) are 0 when ``status`` is not PASSED.
     """
@@ -83,6 +89,8 @@ class Observation:
     status: Status
     log_ratio: float = 0.0
     sigma: float = 0.0
+    unit: str = ""
+    """Of the counted costs that the ratio is one of; empty where times were measured."""
 
 
 def trial(candidate: CandidateProduced) -> Trial | None:
@@ -117,12 +125,15 @@ def measured(completed: EvaluationCompleted) -> Measured | None:
     found = completed.evaluation
     if completed.purpose is not Purpose.SEARCH or found.status in NOT_THE_KERNELS_FAULT:
         return None
+    counted = found.estimate if found.estimate and found.estimate.basis is Basis.COUNTED else None
     return Measured(
         kernel_id=completed.kernel_id,
         chip=completed.chip,
         status=found.status,
         bound=found.diagnosis.bound,
         speedups=found.speedups,
+        cost=counted.cost if counted else 0,
+        unit=counted.unit if counted else "",
     )
 
 
@@ -145,13 +156,13 @@ def observe(tried: Trial, child: Measured, parent: Measured) -> Observation | No
     """
     if parent.status is not Status.PASSED or parent.chip != child.chip:
         return None
-    log_ratio = sigma = 0.0
+    log_ratio, sigma, unit = 0.0, 0.0, ""
     if child.status is Status.PASSED:
-        pairs = [(p, c) for p in parent.speedups for c in child.speedups if p.baseline == c.baseline]
-        if not pairs:
+        compared = _compared(child, parent)
+        if compared is None:
             return None
-        before, after = min(pairs, key=lambda pair: (_noise(*pair), pair[0].baseline))
-        log_ratio, sigma = math.log(before.ratio_ppm / after.ratio_ppm), _noise(before, after)
+        log_ratio, sigma = compared
+        unit = child.unit
     return Observation(
         candidate_id=tried.candidate_id,
         search_id=tried.search_id,
@@ -160,7 +171,19 @@ def observe(tried: Trial, child: Measured, parent: Measured) -> Observation | No
         status=child.status,
         log_ratio=log_ratio,
         sigma=sigma,
+        unit=unit,
     )
+
+
+def _compared(child: Measured, parent: Measured) -> tuple[float, float] | None:
+    """ln(child / parent) of their times, or exact costs, and its standard error; None when they do not compare."""
+    if child.cost and parent.cost and child.unit == parent.unit:
+        return math.log(child.cost / parent.cost), 0.0
+    pairs = [(p, c) for p in parent.speedups for c in child.speedups if p.baseline == c.baseline]
+    if not pairs:
+        return None
+    before, after = min(pairs, key=lambda pair: (_noise(*pair), pair[0].baseline))
+    return math.log(before.ratio_ppm / after.ratio_ppm), _noise(before, after)
 
 
 def _noise(before: Speedup, after: Speedup) -> float:

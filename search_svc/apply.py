@@ -128,6 +128,7 @@ def _forked(tree: Tree, event: SearchForked) -> Tree:
         writers=tree.writers,
         endpoints=tree.endpoints,
         spent=tree.spent,
+        reference=tree.reference,
         ignored=tree.ignored,
         best_id=tree.best_id,
         since_best=tree.since_best,

@@ -8,6 +8,8 @@ from search_svc import limits, policies, scoring, spending, writers
 from search_svc.tree import (
     RETRYABLE,
     FinalTry,
+    Node,
+    Reference,
     Stage,
     Tree,
     change_offspring,
@@ -15,7 +17,10 @@ from search_svc.tree import (
     put_node,
     without,
 )
-from shared.events import NOT_THE_KERNELS_FAULT, EvaluationCompleted, EvaluationRequested, Purpose, Status
+from shared.events import NOT_THE_KERNELS_FAULT, Entry, EvaluationCompleted, EvaluationRequested, Purpose, Status
+
+NOT_COMPARED = "not_compared"
+"""The evidence entry that says why a kernel which passed scores nothing."""
 
 
 def evaluation_requested(tree: Tree, event: EvaluationRequested) -> Tree:
@@ -55,12 +60,11 @@ def _final_verdict(tree: Tree, event: EvaluationCompleted) -> Tree:
 
 
 def _verdict(tree: Tree, event: EvaluationCompleted) -> Tree:
-    old = tree.nodes[event.candidate_id]
-    score = scoring.score_ppm(event.evaluation, tree.search.baseline)
-    node = replace(old, stage=Stage.DONE, evaluation=event.evaluation, score_ppm=score)
+    tree = _referred(tree, event)
+    node = _scored(tree, event)
     if event.evaluation.status in NOT_THE_KERNELS_FAULT:
         return _given_up(put_node(tree, node), event.evaluation.status)
-    better = node.passed and (tree.best is None or score > tree.best.score_ppm)
+    better = node.passed and (tree.best is None or node.score_ppm > tree.best.score_ppm)
     tree = replace(
         put_node(spending.judged(writers.judged(tree, node), node), node),
         best_id=node.candidate_id if better else tree.best_id,
@@ -72,6 +76,25 @@ def _verdict(tree: Tree, event: EvaluationCompleted) -> Tree:
     failed = node.failed
     tree = change_offspring(tree, node.parent_ids, lambda o: replace(o, failures=o.failures + 1 if failed else 0))
     return tell(tree, node.candidate_id)
+
+
+def _referred(tree: Tree, event: EvaluationCompleted) -> Tree:
+    """``tree`` with its reference: the first estimate, unless kernels of this search were timed before."""
+    estimate = event.evaluation.estimate
+    if estimate is None or tree.reference is not None or any(node.score_ppm for node in tree.passed()):
+        return tree
+    reference = Reference(candidate_id=event.candidate_id, basis=estimate.basis, cost=estimate.cost, unit=estimate.unit)
+    return replace(tree, reference=reference)
+
+
+def _scored(tree: Tree, event: EvaluationCompleted) -> Node:
+    """The node with its verdict, which says so where it cannot be compared."""
+    evaluation = event.evaluation
+    if why := scoring.incomparable(evaluation, tree.reference):
+        evidence = (*evaluation.evidence, Entry(name=NOT_COMPARED, value=why))
+        evaluation = replace(evaluation, evidence=evidence)
+    score = scoring.score_ppm(evaluation, tree.search.baseline, tree.reference)
+    return replace(tree.nodes[event.candidate_id], stage=Stage.DONE, evaluation=evaluation, score_ppm=score)
 
 
 def _given_up(tree: Tree, status: Status) -> Tree:

@@ -6,6 +6,9 @@ from search_svc import limits, requests, scoring
 from search_svc.tree import FinalTry, Node, Tree
 from shared.events import EvaluationRequested, Purpose, SearchFinished
 
+ESTIMATED = "estimated"
+"""The outcome of a search that only a model ranked: right, and by the model the best; nothing was measured."""
+
 AT_ONCE = ("cancelled", limits.UNSUPPORTED)
 """Limits that end a search without waiting for anything."""
 
@@ -20,8 +23,10 @@ def step(tree: Tree) -> EvaluationRequested | SearchFinished | None:
     if current is not None:
         if current.evaluation is None:
             return None if current.evaluation_id in tree.in_flight else _again(tree, current)
-        if scoring.wins(current.evaluation, tree.search.baseline):
+        if scoring.wins(current.evaluation, tree.search.baseline, tree.reference):
             return _finished(tree, "improved", current)
+        if scoring.stands(current.evaluation, tree.reference):
+            return _finished(tree, ESTIMATED, current)
     if len(tree.finals) < limits.FINAL_TRIES_MAX and (node := _next(tree)):
         return requests.evaluation(tree, node, Purpose.FINAL, attempt=1)
     return _finished(tree, "no_improvement" if any(tree.passed()) else "failed")
@@ -32,14 +37,16 @@ def _again(tree: Tree, current: FinalTry) -> EvaluationRequested:
 
 
 def _next(tree: Tree) -> Node | None:
-    """The best candidate whose search-time interval excludes 1 and that was not tried yet."""
+    """The best candidate that may end the search and was not tried yet: one whose search-time interval excludes 1,
+    that was counted to cost less than the first draft, or that a model ranks, be it the first draft itself.
+    """
     tried = [final.candidate_id for final in tree.finals]
     hopeful = (
         node
         for node in tree.passed()
         if node.candidate_id not in tried
         and node.evaluation is not None
-        and scoring.proves_gain(node.evaluation, tree.search.baseline)
+        and scoring.promising(node.evaluation, tree.search.baseline, tree.reference)
     )
     return min(hopeful, key=lambda node: (-node.score_ppm, node.candidate_id), default=None)
 

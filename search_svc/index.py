@@ -54,13 +54,29 @@ def row(tree: Tree, journal_length: int) -> dict[str, object]:
         "best_id": summary.best_id,
         "best_ppm": summary.best_score_ppm,
         "winner_id": summary.winner_id,
-        "winner_ppm": speedup.ratio_ppm if speedup else 0,
+        "winner_ppm": projection.final_ppm(tree, best) if best else 0,
         "winner_low_ppm": speedup.low_ppm if speedup else 0,
         "winner_high_ppm": speedup.high_ppm if speedup else 0,
         "elapsed_ns": summary.elapsed_ns,
         "eta_ns": summary.eta_ns,
         "journal_length": journal_length,
+        **_estimates(tree),
         "spent": json_codec.to_plain(summary.spent),
+    }
+
+
+def _estimates(tree: Tree) -> dict[str, object]:
+    """What scores rest on; nothing where kernels are timed."""
+    reference, best = tree.reference, projection.winner(tree) or tree.best
+    if reference is None or best is None:
+        return {}
+    found = best.final or best.evaluation
+    estimate = found.estimate if found else None
+    return {
+        "basis": reference.basis.value,
+        "cost_unit": reference.unit,
+        "reference_cost": reference.cost,
+        "best_cost": estimate.cost if estimate else 0,
     }
 
 

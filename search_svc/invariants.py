@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from search_svc.finale import ESTIMATED
 from search_svc.tree import Node, Offspring, Stage, Tree
 from shared.errors import Fatal
-from shared.events import Purpose
+from shared.events import PPM, Basis, Purpose
 
 
 def validate(tree: Tree) -> None:
@@ -20,6 +21,7 @@ def violations(tree: Tree) -> Iterator[str]:
     yield from _budget(tree)
     yield from _pause(tree)
     yield from _best(tree)
+    yield from _reference(tree)
     yield from _requests(tree)
     yield from _family(tree, "root", tree.root, [n.candidate_id for n in tree.nodes.values() if not n.parent_ids])
     children: dict[str, list[str]] = {}
@@ -56,8 +58,20 @@ def _best(tree: Tree) -> Iterator[str]:
     best = tree.best.score_ppm if tree.best else 0
     if best != top:
         yield f"best is {best}, but a node has {top}"
-    if tree.winner_id and (tree.outcome != "improved" or tree.nodes[tree.winner_id].final is None):
+    announced = ("improved", ESTIMATED)
+    if tree.winner_id and (tree.outcome not in announced or tree.nodes[tree.winner_id].final is None):
         yield f"winner {tree.winner_id} without a final verdict"
+
+
+def _reference(tree: Tree) -> Iterator[str]:
+    reference = tree.reference
+    if reference is None:
+        return
+    first = tree.nodes[reference.candidate_id]
+    if not first.passed or first.score_ppm != PPM:
+        yield f"the reference {reference.candidate_id} is {first.label} and scores {first.score_ppm}"
+    if tree.outcome == "improved" and reference.basis is Basis.MODELLED:
+        yield "improved by a model"
 
 
 def _requests(tree: Tree) -> Iterator[str]:

@@ -45,6 +45,9 @@ def reached(tree: Tree) -> str:
 
 
 def _goal(tree: Tree) -> str:
+    """A target speedup is one over the baseline; where costs are estimated, it is how many times less than the first
+    draft a kernel must cost.
+    """
     budget, best = tree.search.budget, tree.best
     if best is None or best.evaluation is None:
         return ""

@@ -73,6 +73,10 @@ def search(row: Mapping[str, Any]) -> pb.Search:
         journal_length=row["journal_length"],
         spent=_spent(row),
         model_budget=proto_codec.to_message(started.budget.model),  # type: ignore[arg-type]
+        basis=row.get("basis", ""),
+        cost_unit=row.get("cost_unit", ""),
+        reference_cost=row.get("reference_cost", 0),
+        best_cost=row.get("best_cost", 0),
     )
 
 
@@ -111,6 +115,7 @@ def ends(entry: JournalEntry) -> bool:
 def node(found: Node) -> pb.Node:
     """One candidate."""
     diagnosed = found.evaluation.diagnosis.bound.value if found.evaluation else ""
+    estimate = found.evaluation.estimate if found.evaluation else None
     return pb.Node(
         candidate_id=found.candidate_id,
         parent_ids=found.parent_ids,
@@ -126,4 +131,5 @@ def node(found: Node) -> pb.Node:
         endpoint=found.context.endpoint,
         model=found.context.model,
         asking=found.context.asking,
+        estimate=proto_codec.to_message(estimate) if estimate else None,  # type: ignore[arg-type]
     )

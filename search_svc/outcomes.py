@@ -44,6 +44,7 @@ def outcome(tree: Tree, node: Node) -> MoveOutcome:
         ratio_ppm=node.score_ppm,
         gain_ppm=_gain_ppm(tree, node),
         signature=signature(node.evaluation),
+        basis=tree.reference.basis.value if tree.reference and node.score_ppm else "",
     )
 
 
@@ -53,7 +54,7 @@ def error_of(node: Node) -> str:
 
 
 def _gain_ppm(tree: Tree, node: Node) -> int:
-    """Both were timed against one baseline, so it cancels; 0 unless both were."""
+    """Both are divided by one baseline, or first draft, so it cancels; 0 unless both are."""
     before = tree.nodes[node.parent_ids[0]].score_ppm if node.parent_ids else 0
     return node.score_ppm * PPM // before if before and node.score_ppm else 0
 

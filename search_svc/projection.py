@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from search_svc.tree import Node, Tree
+from search_svc import scoring
+from search_svc.tree import Node, Reference, Tree
 from shared.events import StageTimes, Usage
 from shared.writers import INSTEAD_OF
 
@@ -46,6 +47,8 @@ class Summary:
     detail: str
     """The synthesizer's words when it could not go on."""
     winner_id: str
+    reference: Reference | None
+    """What scores divide where kernels are estimated; None where they are timed."""
     spent: Usage
     """On models."""
     stood_in: tuple[int, str]
@@ -76,6 +79,7 @@ def summarize(tree: Tree) -> Summary:
         reason=tree.reason or tree.limit or tree.halted[0],
         detail=tree.halted[1] or tree.synthesis_failure[1],
         winner_id=tree.winner_id,
+        reference=tree.reference,
         spent=tree.spent,
         stood_in=_stood_in(tree),
     )
@@ -107,6 +111,12 @@ def stage_totals(tree: Tree) -> StageTimes:
 def winner(tree: Tree) -> Node | None:
     """The announced candidate; its published numbers are those of ``final``."""
     return tree.nodes.get(tree.winner_id)
+
+
+def final_ppm(tree: Tree, node: Node) -> int:
+    """The score of ``node`` by its last evaluation: as re-measured, where it was."""
+    evaluation = node.final or node.evaluation
+    return scoring.score_ppm(evaluation, tree.search.baseline, tree.reference) if evaluation else 0
 
 
 def _statuses(tree: Tree) -> tuple[tuple[str, int], ...]:

@@ -22,7 +22,7 @@ DOMINATED_BY = 12
 """Better open nodes a node must have above it before it can count as dominated."""
 
 DOMINATED_SHARE = 4
-"""... and how many times slower than the best it must be."""
+"""... and how many times slower, or costlier, than the best it must be."""
 
 Rule = Callable[[Tree, Node], str]
 

@@ -21,6 +21,8 @@ def of_node(tree: Tree, candidate_id: str) -> tuple[str, ...]:
 
 
 def line(node: Node) -> str:
-    """``<id> <move> <status> <speedup>``."""
+    """``<id> <move> <status> <speedup>``; what was counted or modelled is said to be."""
     speedup = f" {node.score_ppm / PPM:.3f}x" if node.passed else ""
-    return f"{node.candidate_id} {node.move.name} {node.label}{speedup}"
+    estimate = node.evaluation.estimate if node.evaluation else None
+    basis = f" {estimate.basis.value}" if estimate else ""
+    return f"{node.candidate_id} {node.move.name} {node.label}{speedup}{basis}"

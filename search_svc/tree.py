@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from shared.events import (
     NOT_THE_KERNELS_FAULT,
+    Basis,
     Context,
     EndpointRecord,
     Entry,
@@ -98,7 +99,8 @@ class Node:
     """Search evaluations requested."""
     evaluation: Evaluation | None = None
     score_ppm: int = 0
-    """Speedup over the search's baseline; 0 for anything that did not pass."""
+    """Speedup over the search's baseline, or, where costs are estimated, the first draft's cost over its own; 0 for
+    anything that did not pass."""
     final: Evaluation | None = None
     """The re-measurement in the final stage, if there was one."""
     offspring: Offspring = Offspring()
@@ -153,6 +155,19 @@ class FinalTry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """The first draft of a search whose chip has no clock: the first kernel that passed with an estimate.
+
+    There is no baseline on such a chip, so that this is what every other kernel of the search is divided by.
+    """
+
+    candidate_id: str
+    basis: Basis
+    cost: int
+    unit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
     """A search so far. Mappings are never changed in place and keep order of arrival."""
 
@@ -174,6 +189,8 @@ class Tree:
     """What each endpoint has brought; see ``spending``."""
     spent: Usage = field(default_factory=Usage)
     """On models: every answer, also those that brought no candidate."""
+    reference: Reference | None = None
+    """None while nothing was estimated, so always where kernels are timed."""
     ignored: int = 0
     """Facts that answered nothing outstanding: late, repeated or foreign."""
     best_id: str = ""

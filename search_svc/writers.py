@@ -70,18 +70,23 @@ def _faded(value: int) -> int:
 def gain_micro(tree: Tree, node: Node) -> int:
     """ln(speedup over what ``node`` started from), in millionths; 0 unless its whole interval is beyond that.
 
-    A draft started from nothing, so it is held against the baseline and the best of the search.
+    An estimate has no interval: it says who is asked next, and no more. A draft started from nothing, so it is held
+    against the baseline (the first draft, where costs are estimated) and the best of the search.
     """
-    evaluation = node.evaluation
-    speedup = evaluation.speedup(tree.search.baseline) if evaluation and node.passed else None
-    if speedup is None:
+    if not node.passed or not node.score_ppm:
         return 0
     parents = [tree.nodes[name].score_ppm for name in node.parent_ids]
     held_against = parents or [PPM, *(other.score_ppm for other in tree.passed() if other is not node)]
     before = max(held_against) or PPM  # a repair started from what had no time
-    if speedup.low_ppm <= before:
+    if _surely_ppm(tree, node) <= before:
         return 0
-    return min(GAIN_MICRO_MAX, max(0, scoring.log_micro(speedup.ratio_ppm) - scoring.log_micro(before)))
+    return min(GAIN_MICRO_MAX, max(0, scoring.log_micro(node.score_ppm) - scoring.log_micro(before)))
+
+
+def _surely_ppm(tree: Tree, node: Node) -> int:
+    """The least that ``node``'s score may be in truth, as far as it was measured."""
+    speedup = node.evaluation.speedup(tree.search.baseline) if node.evaluation else None
+    return speedup.low_ppm if speedup else node.score_ppm
 
 
 def _total(stages: StageTimes) -> int:

@@ -82,7 +82,7 @@ def _dump(field: Field, value: Any) -> Any:
 
 def _dump_one(kind: Kind, value: Any) -> Any:
     if kind is Kind.NESTED:
-        return to_plain(value)
+        return None if value is None else to_plain(value)
     return value.value if kind is Kind.ENUM else value
 
 
@@ -110,7 +110,8 @@ def _load_one(field: Field, value: object, where: str) -> Any:
         case Kind.ENUM:
             return _member(field.type, value, where)
         case Kind.NESTED:
-            return from_plain(field.type, value, where)
+            absent = field.optional and value is None
+            return None if absent else from_plain(field.type, value, where)
 
 
 def _member(enum: Any, value: object, where: str) -> Any:

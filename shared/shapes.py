@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass, fields
 from enum import Enum, StrEnum
 from functools import cache
+from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 INT64_MAX = (1 << 63) - 1
@@ -16,6 +17,7 @@ IDENTITY_SUFFIXES = ("_id", "_hash")
 LATER = {"later": True}
 """``field(default=…, metadata=LATER)``: a nested field that a message got after its first version. It is left out of
 the bytes while it holds its default, so that what older programs wrote has the same bytes, and digests, as ever.
+A field that may be None, ``Nested | None``, is one of these.
 """
 
 
@@ -43,6 +45,8 @@ class Field:
     """A required identifier or hash: never empty, because something is looked up by it."""
     later: bool = False
     """See ``LATER``."""
+    optional: bool = False
+    """May be None, which is its default: written as nothing at all, or as ``null``."""
 
 
 @cache
@@ -50,7 +54,8 @@ def fields_of(owner: type) -> tuple[Field, ...]:
     """Fields of the dataclass ``owner`` in order.
 
     Raises:
-        TypeError: a field's type is none of str, int, bool, StrEnum, dataclass or a tuple of one of them.
+        TypeError: a field's type is none of str, int, bool, StrEnum, dataclass or a tuple of one of them, or a
+            dataclass or None that is not ``LATER`` with the default None.
     """
     hints = get_type_hints(owner)
     return tuple(
@@ -60,8 +65,11 @@ def fields_of(owner: type) -> tuple[Field, ...]:
 
 def _field(name: str, annotation: Any, default: object, *, later: bool) -> Field:
     repeated = get_origin(annotation) is tuple
-    element = get_args(annotation)[0] if repeated else annotation
+    optional = get_origin(annotation) is UnionType and NoneType in get_args(annotation)
+    element = get_args(annotation)[0] if repeated or optional else annotation
     kind, required = _kind(element), default is MISSING
+    if optional and not (kind is Kind.NESTED and later and default is None):
+        raise TypeError(f"no wire form for {name}: {annotation!r}")
     return Field(
         name=name,
         kind=kind,
@@ -71,6 +79,7 @@ def _field(name: str, annotation: Any, default: object, *, later: bool) -> Field
         default=default,
         identifies=required and kind is Kind.TEXT and not repeated and name.endswith(IDENTITY_SUFFIXES),
         later=later,
+        optional=optional,
     )
 
 

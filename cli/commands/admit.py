@@ -37,7 +37,7 @@ def command(operator: Path, chip: str, uuid: str, workloads: Path | None, as_jso
     Example:
       kernelevolve admit examples/operators/rms_norm.py
     """
-    require_chip(chip, timed=False)
+    require_chip(chip)
     for problem in read_problems(operator, uuid, workloads):
         spec = problem.spec
         with Console(stderr=True).status(f"admitting {spec.ref.name}"):

@@ -14,7 +14,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from cli import audit, traces
+from cli import audit, estimates, traces
 from cli.commands.explain import measurements
 from cli.outcome import NS_PER_US, speedup
 from cli.progress import ratio
@@ -26,14 +26,14 @@ from shared.clock import SystemClock
 from shared.events import PPM, Evaluation, Purpose, Status
 from shared.machine import processor
 from shared.submissions import aggregate, trace
-from shared.submissions.kernel import HOSTED, NATIVE
+from shared.submissions.kernel import EMULATED, HOSTED, NATIVE
 
 
 @click.command("evaluate")
 @click.argument("operator", type=click.Path(path_type=Path))
 @click.argument("kernel", type=click.Path(path_type=Path))
 @click.option("--chip", default="cpu-x86_64", show_default=True, help="Target chip; see `kernelevolve chips`.")
-@click.option("--language", type=click.Choice((NATIVE, *HOSTED)), help="Instead of what the file tells.")
+@click.option("--language", type=click.Choice((NATIVE, EMULATED, *HOSTED)), help="Instead of what the file tells.")
 @click.option("--entry", default="", metavar="NAME", help="Function to call, of a module that defines no ModelNew.")
 @click.option("--flag", "flags", multiple=True, help="Compiler flag; given once or more, they replace the defaults.")
 @click.option("--threads", default=1, show_default=True, type=click.IntRange(min=1), help="Threads it may use.")
@@ -70,7 +70,7 @@ def command(
       kernelevolve evaluate examples/operators/softmax.py my_softmax.cpp
       kernelevolve evaluate rmsnorm/ solution.json --trace traces.jsonl
     """
-    sheet = require_chip(chip, timed=False)
+    sheet = require_chip(chip)
     require_threads(threads)
     if traces_file is not None:
         traces.check(traces_file)
@@ -153,7 +153,7 @@ def _show(made: Sequence[Answered], kernel: Path, *, audited: bool) -> None:
 def summary(made: Sequence[Answered]) -> Group:
     """A line per workload, and what they come to together."""
     table = Table(title="workloads", title_justify="left", box=None)
-    for column in ("workload", "sizes", "status", "median", "speedup", "interval"):
+    for column in ("workload", "sizes", "status", "median or cost", "speedup", "interval"):
         table.add_column(column, overflow="fold", no_wrap=column not in ("workload", "sizes"))
     for one in made:
         workload, evaluation = one.asked.problem.workload, one.evaluation
@@ -164,13 +164,17 @@ def summary(made: Sequence[Answered]) -> Group:
             Text(workload.uuid),
             Text(workload.label),
             f"{evaluation.status.value} {evaluation.trust.value}",
-            f"{times[0] / NS_PER_US:.1f} µs" if times else "",
+            f"{times[0] / NS_PER_US:.1f} µs" if times else _cost(evaluation),
             ratio(best.ratio_ppm) if best else "",
             f"{ratio(best.low_ppm)} to {ratio(best.high_ppm)}" if best else "",
         )
     mean = _mean(made)
     shown = ratio(round(mean.speedup * PPM)) if mean.speedup is not None else f"none: {mean.reason}"
     return Group(table, Text(f"geometric mean of the speedups: {shown}"))
+
+
+def _cost(evaluation: Evaluation) -> str:
+    return estimates.cost(evaluation.estimate) if evaluation.estimate else ""
 
 
 def _mean(made: Sequence[Answered]) -> aggregate.Aggregate:
@@ -226,6 +230,7 @@ def verdict(one: Answered, chip: str) -> dict[str, Any]:
             for measured in evaluation.speedups
         },
         "best_speedup": speedup(evaluation, "best"),
+        "estimate": estimates.plain(evaluation.estimate),
         "median_us": {timing.name: timing.median_ns / NS_PER_US for timing in evaluation.timings},
         "sol_fraction": evaluation.roofline.fraction_ppm / PPM if evaluation.roofline.floor_ns else None,
         "diagnosis": {"bound": evaluation.diagnosis.bound.value, "summary": evaluation.diagnosis.summary},

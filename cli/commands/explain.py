@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree as RichTree
 
-from cli import conversations, history, spending
+from cli import conversations, estimates, history, spending
 from cli.legible import legible
 from cli.progress import ratio
 from search_svc import story
@@ -61,9 +61,11 @@ def command(run: Path, node: str | None, prompt: bool, source: bool) -> None:
         console.print(line, highlight=False, markup=False)
     console.print(facts(tree, chosen))
     if chosen.evaluation:
-        console.print(measurements("search measurement", chosen.evaluation))
+        timed = "evaluation of the search" if chosen.evaluation.estimate else "search measurement"
+        console.print(measurements(timed, chosen.evaluation))
     if chosen.final:
-        console.print(measurements("re-measured in fresh processes", chosen.final))
+        again = "checked again on fresh inputs" if chosen.final.estimate else "re-measured in fresh processes"
+        console.print(measurements(again, chosen.final))
     text = past.blobs[chosen.kernel.source_hash].decode()
     if source:
         console.print(Syntax(text, "cpp", word_wrap=True))
@@ -155,7 +157,9 @@ def _standing(tree: Tree) -> str:
 
 def label(tree: Tree, node: Node) -> str:
     """One line: id, what changed, status, speedup, whether it is the winner, and what a model's part in it cost."""
-    speed = f" {ratio(node.score_ppm)}" if node.passed else ""
+    estimate = node.evaluation.estimate if node.evaluation else None
+    basis = f" {estimate.basis.value}" if estimate else ""
+    speed = f" {ratio(node.score_ppm)}{basis}" if node.passed else ""
     pruned = f" [dim]pruned: {node.pruned}[/dim]" if node.pruned else ""
     won = " [bold green]winner[/bold green]" if node.candidate_id == tree.winner_id else ""
     colour = "green" if node.passed else "red" if node.failed else "yellow"
@@ -219,6 +223,11 @@ def measurements(title: str, evaluation: Evaluation) -> Table:
     for speedup in evaluation.speedups:
         interval = f"{ratio(speedup.low_ppm)} to {ratio(speedup.high_ppm)}"
         table.add_row(f"speedup over {speedup.baseline}", f"{ratio(speedup.ratio_ppm)}, 99.4 % interval {interval}")
+    if evaluation.estimate is not None:
+        found = evaluation.estimate
+        table.add_row("cost", Text(legible(f"{estimates.cost(found)}: {estimates.MEANING[found.basis]}")))
+        if found.counts:
+            table.add_row("counts", Text(legible(estimates.counts(found.counts))))
     roofline = evaluation.roofline
     if roofline.floor_ns:
         share = f"{roofline.fraction_ppm / 1e4:.0f} % of the speed of light ({roofline.floor_ns / 1e3:.1f} µs)"

@@ -19,7 +19,7 @@ from cli.requirements import require_chip, require_threads
 from cli.submitted import read_operator
 from search_svc import service as search_service
 from search_svc.service import SUBMITTER
-from shared import envelopes, ids, operators
+from shared import chips, envelopes, ids, operators
 from shared.clock import SystemClock
 from shared.events import SearchStarted
 
@@ -38,6 +38,7 @@ def submission(spec: operators.OperatorSpec, wanted: Options) -> SearchStarted:
         policy_parameters=wanted.parameters,
         seed=wanted.seed,
         budget=wanted.budget,
+        languages=chips.load(wanted.chip).languages,
         threads=wanted.threads,
         baseline=wanted.baseline,
         at_ns=now_ns,

@@ -10,6 +10,7 @@ import html
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from cli import estimates
 from cli.report.layout import ROOT, Position, positions
 from cli.report.tables import reason, speedup_text
 from search_svc.tree import Node, Tree
@@ -34,8 +35,9 @@ def tree(searched: Tree) -> Figure:
     room = min(float(NODE_PX), max(float(NODE_PX_MIN), PAGE_PX / leaves))
     mark = min(MARK_PX[1], max(MARK_PX[0], round(room)))
     nodes = list(searched.nodes.values())
+    title = searched.reference.basis.value if searched.reference else "speedup"
     kinds: tuple[tuple[str, Callable[[Node], bool], dict[str, Any]], ...] = (
-        ("passed", lambda n: n.passed, _scale([n for n in nodes if n.passed], mark)),
+        ("passed", lambda n: n.passed, _scale([n for n in nodes if n.passed], mark, title)),
         ("failed", lambda n: n.failed, {"symbol": "x", "color": "@bad", "size": mark - 1}),
         (
             "not judged",
@@ -91,7 +93,9 @@ def _curve(searched: Tree, verdicts: Sequence[tuple[float, Node]], unit: str) ->
             ys.append(best / PPM)
     xs.append(end)
     ys.append(best / PPM)
-    baseline = "the faster baseline" if searched.search.baseline == "best" else searched.search.baseline
+    baseline, divided = "baseline", _divided(searched)
+    if searched.reference:
+        baseline = estimates.FIRST_DRAFT
     points = _points(
         "candidate",
         [((x, node.score_ppm / PPM), _hover(node), node.candidate_id) for x, node in passed],
@@ -105,7 +109,7 @@ def _curve(searched: Tree, verdicts: Sequence[tuple[float, Node]], unit: str) ->
             {
                 "type": "scatter",
                 "mode": "lines",
-                "name": "baseline",
+                "name": baseline,
                 "x": [0, end],
                 "y": [1, 1],
                 "hoverinfo": "skip",
@@ -114,21 +118,29 @@ def _curve(searched: Tree, verdicts: Sequence[tuple[float, Node]], unit: str) ->
         ],
         "layout": {
             "xaxis": {"title": {"text": unit}, "rangemode": "tozero"},
-            "yaxis": {"title": {"text": f"speedup over {baseline}"}, "rangemode": "tozero", "ticksuffix": "×"},
+            "yaxis": {"title": {"text": divided}, "rangemode": "tozero", "ticksuffix": "×"},
             "height": 340,
             "hovermode": "closest",
         },
     }
 
 
-def _scale(passed: Sequence[Node], mark: int) -> dict[str, Any]:
+def _divided(searched: Tree) -> str:
+    """What the numbers are: a measured speedup over a baseline, or a cost that the first draft's is divided by."""
+    if searched.reference:
+        return f"{estimates.FIRST_DRAFT}'s cost over the candidate's ({searched.reference.basis.value})"
+    baseline = "the faster baseline" if searched.search.baseline == "best" else searched.search.baseline
+    return f"speedup over {baseline}"
+
+
+def _scale(passed: Sequence[Node], mark: int, title: str) -> dict[str, Any]:
     scores = [node.score_ppm / PPM for node in passed]
     return {
         "color": scores,
         "colorscale": "Viridis",
         "size": mark,
         "line": {"color": "@muted", "width": 1},
-        "colorbar": {"title": {"text": "speedup", "side": "right"}, "thickness": 12, "len": 0.8, "ticksuffix": "×"},
+        "colorbar": {"title": {"text": title, "side": "right"}, "thickness": 12, "len": 0.8, "ticksuffix": "×"},
     }
 
 
@@ -176,6 +188,8 @@ def _hover(node: Node) -> str:
     lines = [f"<b>{html.escape(node.move.name)}</b>", f"{node.candidate_id} {node.label}"]
     if node.passed and node.evaluation:
         lines += [html.escape(speedup_text(s)) for s in node.evaluation.speedups]
+        if node.evaluation.estimate:
+            lines.append(html.escape(estimates.cost(node.evaluation.estimate)))
         lines.append(f"bound by {node.evaluation.diagnosis.bound.value}")
     elif node.evaluation:
         lines.append(html.escape(reason(node.evaluation)[:HOVER_CHARS_MAX]))

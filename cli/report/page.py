@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from cli import estimates
 from cli.report import figures, roof, sources, tables
 from search_svc import projection
 from search_svc.tree import Node, Tree
@@ -44,9 +45,11 @@ def render(
         announced=projection.winner(tree) is not None,
         best=best,
         headline=tables.headline(tree, best),
-        speedups=tables.speedups(best),
+        speedups=tables.speedups(tree, best),
         timings=tables.timings(best),
         statuses=tables.statuses(tree),
+        basis=tree.reference.basis.value if tree.reference else "",
+        meaning=estimates.MEANING[tree.reference.basis] if tree.reference else "",
         top=tables.top(tree),
         candidates=tables.candidates(tree),
         lineage=tables.lineage(tree, best),

@@ -48,7 +48,8 @@ def note(tree: Tree) -> str:
     """What stands under the picture, or why there is none."""
     first = next(_placed(tree), None)
     if first is None:
-        return "No roofline: no candidate passed with known traffic."
+        timed = "" if tree.reference is None else f", and costs are {tree.reference.basis.value}, not times"
+        return f"No roofline: no candidate passed with known traffic{timed}."
     parts = [f"Compulsory traffic {first.bytes_min / 1e6:,.2f} MB"]
     if first.flops_min:
         parts.append(f"{first.flops_min / 1e6:,.2f} MFLOP, {first.flops_min / first.bytes_min:.2f} FLOP per byte")

@@ -1,4 +1,4 @@
-"""The report's tables as rows of text (pure). Only what was measured is printed; what was not is a dash."""
+"""The report's tables as rows of text (pure). What was not measured is a dash, or says what it rests on instead."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cli import spending
+from cli import estimates, spending
+from search_svc import projection
 from search_svc.tree import Node, Tree
 from shared.events import PPM, Entry, Evaluation, ModelBudget, Speedup
 from shared.usage import cost_text
@@ -50,16 +51,21 @@ class CandidateRow:
 def headline(tree: Tree, best: Node | None) -> str:
     """The outcome in one sentence."""
     operator, chip = tree.search.operator.name, tree.search.chip
-    if tree.outcome == "improved" and best is not None:
+    if tree.outcome in ("improved", "estimated") and best is not None:
         found = decisive(best)
+        if found and found.estimate:
+            compared = estimates.against(projection.final_ppm(tree, best), found.estimate.basis.value)
+            said = f"A kernel of {operator} on {chip} that costs {estimates.cost(found.estimate)}: {compared}."
+            return f"{said} {_sentence(estimates.MEANING[found.estimate.basis])}"
         speedup = found.speedup(tree.search.baseline) if found else None
         if speedup:
             return (
                 f"A kernel of {operator} on {chip}, {_times(speedup.ratio_ppm)} as fast as "
                 f"the {speedup.baseline} baseline ({_interval(speedup)}, 99.4 % interval)."
             )
+    beaten = estimates.FIRST_DRAFT if tree.reference else "the baseline"
     endings = {
-        "no_improvement": f"No kernel of {operator} on {chip} was shown to beat the baseline.",
+        "no_improvement": f"No kernel of {operator} on {chip} was shown to beat {beaten}.",
         "failed": f"The search for a kernel of {operator} on {chip} could not be carried out.",
         "cancelled": f"The search for a kernel of {operator} on {chip} was cancelled.",
     }
@@ -68,9 +74,19 @@ def headline(tree: Tree, best: Node | None) -> str:
     return endings.get(tree.outcome, f"The search for a kernel of {operator} on {chip} has not finished.")
 
 
-def speedups(best: Node | None) -> list[Row]:
-    """Baseline, speedup, interval; of the re-measurement where there was one."""
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def speedups(tree: Tree, best: Node | None) -> list[Row]:
+    """Baseline, speedup, interval; of the re-measurement where there was one. Where nothing was timed: the first draft,
+    how many times less than it, cost.
+    """
     found = decisive(best)
+    if best and found and found.estimate:
+        basis = found.estimate.basis.value
+        ratio = f"{_times(projection.final_ppm(tree, best))} {basis}"
+        return [(estimates.FIRST_DRAFT, ratio, estimates.cost(found.estimate))]
     return [(s.baseline, _times(s.ratio_ppm), _interval(s)) for s in (found.speedups if found else ())]
 
 
@@ -95,7 +111,7 @@ def statuses(tree: Tree) -> list[Row]:
 
 
 def top(tree: Tree) -> list[Row]:
-    """Rank, id, move, speedup, interval, time, share of the speed of light, bound, trust; fastest first."""
+    """Rank, id, move, speedup, interval, time or cost, share of the speed of light, bound, trust; best first."""
     ranked = sorted(tree.passed(), key=lambda n: (-n.score_ppm, n.birth))[:TOP_SHOWN]
     return [_top_row(tree, rank, node) for rank, node in enumerate(ranked, start=1)]
 
@@ -110,9 +126,9 @@ def _top_row(tree: Tree, rank: int, node: Node) -> Row:
         str(rank),
         node.candidate_id,
         node.move.name + won,
-        _times(node.score_ppm),
+        _score(node),
         _interval(speedup) if speedup else NONE,
-        _us(own.median_ns) if own else NONE,
+        estimates.cost(found.estimate) if found.estimate else _us(own.median_ns) if own else NONE,
         percent(found),
         found.diagnosis.bound.value,
         found.trust.value,
@@ -127,7 +143,7 @@ def candidates(tree: Tree) -> list[CandidateRow]:
             parents=", ".join(node.parent_ids) or "draft",
             move=node.move.name,
             status=node.label,
-            speedup=_times(node.score_ppm) if node.passed else NONE,
+            speedup=_score(node) if node.passed else NONE,
             cost=spending.cell(node.usage),
             detail=f"pruned: {node.pruned}" if node.pruned else "" if node.passed else _said(node),
             kind="passed" if node.passed else "failed" if node.failed else "other",
@@ -156,7 +172,7 @@ def _ancestor(node: Node) -> Ancestor:
     return Ancestor(
         candidate_id=node.candidate_id,
         move=node.move.name,
-        verdict=f"{node.label} {_times(node.score_ppm)}" if node.passed else f"{node.label} {_said(node)}".strip(),
+        verdict=f"{node.label} {_score(node)}" if node.passed else f"{node.label} {_said(node)}".strip(),
         rationale=node.move.rationale,
         why_selected=listed(node.reasons),
         context="; ".join(parts),
@@ -173,7 +189,7 @@ def facts(tree: Tree, result: Mapping[str, Any]) -> list[Row]:
         "policy": f"{search.policy}, seed {search.seed}",
         "budget": f"{search.budget.evaluations} evaluations{_model_budget(search.budget.model)}",
         "evaluations": f"{tree.charged} ({tree.duplicates} duplicates and {tree.rejected} refusals not counted)",
-        "baseline": "faster of eager and compiled" if search.baseline == "best" else search.baseline,
+        "baseline": _divided_by(tree),
         "threads": str(search.threads),
         "ended by": str(tree.reason or tree.limit or "not yet"),
         "detail": str(result.get("detail") or ""),
@@ -181,6 +197,13 @@ def facts(tree: Tree, result: Mapping[str, Any]) -> list[Row]:
         "written without a model": _stood_in(result),
     }
     return [(name, value) for name, value in rows.items() if value]
+
+
+def _divided_by(tree: Tree) -> str:
+    if reference := tree.reference:
+        cost = estimates.amount(reference.cost, reference.unit)
+        return f"{estimates.FIRST_DRAFT}, {reference.candidate_id}: {cost} a call ({reference.basis.value})"
+    return "faster of eager and compiled" if tree.search.baseline == "best" else tree.search.baseline
 
 
 def endpoints(tree: Tree) -> list[Row]:
@@ -252,6 +275,12 @@ def listed(entries: tuple[Entry, ...]) -> str:
 
 def _said(node: Node) -> str:
     return reason(node.evaluation) if node.evaluation else ""
+
+
+def _score(node: Node) -> str:
+    """Labelled where it was not measured."""
+    estimate = node.evaluation.estimate if node.evaluation else None
+    return _times(node.score_ppm) + (f" {estimate.basis.value}" if estimate else "")
 
 
 def _interval(speedup: Speedup) -> str:

@@ -252,10 +252,17 @@ class _Candidate:
             wire.write_text(self._page, json.dumps(self._offline.report(), separators=(",", ":")))
             return
         audit = importlib.import_module("evaluator_svc.hosted.kernel_audit").Audit()
-        with audit:
-            self._calls(1, set_)
+        if self._told["interpreted"]:
+            traffic = importlib.import_module("evaluator_svc.hosted.traffic")
+            with audit, traffic.Traffic() as counted:
+                self._calls(1, set_)
+            said = traffic.told(audit.report(), counted.kernels, wire.TEXT_BYTES)
+        else:
+            with audit:
+                self._calls(1, set_)
+            said = json.dumps(audit.report())
         self._held.clear()
-        wire.write_text(self._page, json.dumps(audit.report()))
+        wire.write_text(self._page, said)
 
     def _failed(self, error: BaseException, *, loading: bool) -> Kind:
         kind = Kind.LOAD if loading else Kind.EXCEPTION

@@ -9,6 +9,7 @@ import shutil
 import tomllib
 from dataclasses import dataclass, field
 from importlib.resources import files
+from typing import Any
 
 from shared.errors import ChipError
 
@@ -64,7 +65,70 @@ class Gpu:
     """For the compiler; Python-hosted languages take none."""
 
 
-Machine = Isa | Gpu
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board:
+    """What a modelled score assumes of a GPU that is not there: a typical board, by its data sheet. Nothing measured
+    uses it.
+    """
+
+    name: str
+    bandwidth_gb_s: float
+    """Of its memory."""
+    cache_kib: int
+    """Of the last cache that all multiprocessors share: what fits is asked of memory once."""
+    cache_times: float
+    """That cache's bandwidth in times of the memory's."""
+    latency_ns: float
+    """Of a read from memory under load."""
+    launch_ns: float
+    """From one kernel to the next in a stream."""
+    tops: float
+    """Plain operations (float32, one a lane and cycle) a second in units of 1e12: half of the fused peak."""
+    special_share: float
+    """Rate of the special functions (exp, log, sin) in times of that."""
+    tflops: dict[str, float]
+    """Of matrix units by the type of operands, a multiply-add being two operations."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cycles:
+    """A model of what instructions cost, in cycles: constants over exact counts, measured on no processor.
+
+    What works on vectors costs by the register of its group (LMUL), a fraction of one as a whole one.
+    """
+
+    scalar: float
+    """Integer and float instructions, branches, ``vsetvl``: two are issued a cycle where this is 0.5."""
+    multiply: float
+    divide: float
+    vector: float
+    """Arithmetic, multiply-add included, a register."""
+    vector_divide: float
+    """Division and square root, a register."""
+    reduction: float
+    permutation: float
+    bytes: float
+    """Moved a cycle between memory and registers, scalar or contiguous."""
+    element: float
+    """Of a strided, indexed or segment access, each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorUnit:
+    """A RISC-V processor with the vector extension (V 1.0), emulated: counted, never timed."""
+
+    name: str
+    vlen: int
+    """Bits of one vector register."""
+    elen: int
+    """Bits of the widest element."""
+    registers: int
+    flags: tuple[str, ...]
+    """For the compiler."""
+    cycles: Cycles
+
+
+Machine = Isa | Gpu | VectorUnit
 """What kernels of a chip are written for."""
 
 
@@ -83,6 +147,8 @@ class ChipSheet:
     cache_kib: dict[str, int] = field(default_factory=dict)
     isas: tuple[Isa, ...] = ()
     gpu: Gpu | None = None
+    board: Board | None = None
+    vector: VectorUnit | None = None
     needs: dict[str, str] = field(default_factory=dict)
     """Tool on PATH -> how to install it."""
     without: str = ""
@@ -117,7 +183,17 @@ def load(chip_id: str) -> ChipSheet:
     raw["languages"] = tuple(raw["languages"])
     facts = raw.pop("gpu", None)
     gpu = Gpu(name=raw["architecture"], **facts) if facts else None
-    return ChipSheet(id=chip_id, isas=isas, gpu=gpu, **raw)
+    assumed = raw.pop("board", None)
+    board = Board(**assumed) if assumed else None
+    return ChipSheet(id=chip_id, isas=isas, gpu=gpu, board=board, vector=_vector(raw), **raw)
+
+
+def _vector(raw: dict[str, Any]) -> VectorUnit | None:
+    facts = raw.pop("vector", None)
+    if facts is None:
+        return None
+    cycles, flags = Cycles(**facts.pop("cycles")), tuple(facts.pop("flags"))
+    return VectorUnit(name=raw["architecture"], flags=flags, cycles=cycles, **facts)
 
 
 def missing_tools(sheet: ChipSheet) -> dict[str, str]:
@@ -138,9 +214,9 @@ def best_isa(sheet: ChipSheet, cpu_flags: frozenset[str]) -> Isa:
 
 
 def machine_of(sheet: ChipSheet, cpu_flags: frozenset[str]) -> Machine:
-    """What kernels for ``sheet`` are written for: its GPU, or the best instruction set of a processor's.
+    """What kernels for ``sheet`` are written for: its GPU or vector unit, or a processor's best set.
 
     Raises:
         ChipError: it is no GPU, and no instruction set fits.
     """
-    return sheet.gpu or best_isa(sheet, cpu_flags)
+    return sheet.gpu or sheet.vector or best_isa(sheet, cpu_flags)

@@ -38,11 +38,13 @@ class MoveOutcome:
     status: Status
     bound: Bound = Bound.UNKNOWN
     ratio_ppm: int = 0
-    """Speedup over the search's baseline."""
+    """Speedup over the search's baseline; with a ``basis``, the first draft's cost over its own."""
     gain_ppm: int = 0
-    """Time of its first parent over its own: above 1,000,000 the move paid."""
+    """Time, or cost, of its first parent over its own: above 1,000,000 the move paid."""
     signature: str = ""
     """Which error it is, equal for equal errors (``shared/error_signatures.py``); empty for one that passed."""
+    basis: str = ""
+    """What the ratios rest on where nothing was timed: ``counted`` or ``modelled``, as ``Basis`` names them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from shared.events.values import PPM, Entry, KernelRef, OperatorRef
+from shared.shapes import LATER
 
 
 class Status(StrEnum):
-    """How the evaluation of one candidate ended. Only PASSED has a speedup."""
+    """How the evaluation of one candidate ended. Only PASSED has a speedup or an estimate."""
 
     PASSED = "PASSED"
     """Correct on every check made; timings are valid."""
@@ -69,6 +70,17 @@ class Bound(StrEnum):
     LAUNCH = "launch"
 
 
+class Basis(StrEnum):
+    """What the cost of a kernel rests on."""
+
+    MEASURED = "measured"
+    """Times of the chip itself."""
+    COUNTED = "counted"
+    """Events counted exactly on an emulator, equal on every repetition."""
+    MODELLED = "modelled"
+    """Computed from counts, resources and the chip sheet; nothing ran on the chip."""
+
+
 class Purpose(StrEnum):
     """SEARCH steers; FINAL re-measures a would-be winner in fresh processes on fresh inputs."""
 
@@ -107,6 +119,38 @@ class Speedup:
     def proves_gain(self) -> bool:
         """Whether the measurement supports the word "faster"."""
         return self.low_ppm > PPM + self.delta_ppm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """An exact count of events in one call of a kernel: ``instructions``, ``vector_work``, ``bytes_loaded``, …"""
+
+    name: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What one call of a kernel costs on a chip whose time was not measured: absolute, so that whoever holds two may
+    divide them.
+
+    Raises:
+        ValueError: the basis is MEASURED, the cost not positive, or the unit has no name.
+    """
+
+    basis: Basis
+    cost: int
+    unit: str
+    """Of ``cost``: ``instructions``, ``model cycles``, ``ns``. Costs of different units are never compared."""
+    counts: tuple[Count, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.basis is Basis.MEASURED:
+            raise ValueError("an estimate is counted or modelled, never measured")
+        if self.cost <= 0:
+            raise ValueError(f"an estimate costs {self.cost}, which is no cost")
+        if not self.unit:
+            raise ValueError("an estimate needs a unit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +198,7 @@ class Evaluation:
     """The verdict on one kernel, a value: a bad kernel is data.
 
     Raises:
-        ValueError: a speedup on anything but PASSED, or PASSED without trust.
+        ValueError: a speedup or an estimate on anything but PASSED, both at once, or PASSED without trust.
     """
 
     status: Status
@@ -173,10 +217,16 @@ class Evaluation:
     memoised: bool = False
     ledger_hash: str = ""
     """Blob of the ledger: every call, clock, seed and check (``evaluator_svc/ledger.py``)."""
+    estimate: Estimate | None = field(default=None, metadata=LATER)
+    """What a call costs, where no clock of the chip can be read; never beside a measured speedup."""
 
     def __post_init__(self) -> None:
         if self.speedups and self.status is not Status.PASSED:
             raise ValueError(f"{self.status} cannot carry a speedup")
+        if self.estimate is not None and self.status is not Status.PASSED:
+            raise ValueError(f"{self.status} cannot carry an estimate")
+        if self.estimate is not None and self.speedups:
+            raise ValueError("what was measured is not estimated")
         if self.status is Status.PASSED and self.trust is Trust.NONE:
             raise ValueError("PASSED needs a trust level")
 

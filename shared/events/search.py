@@ -167,12 +167,15 @@ class SearchCancelled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchFinished:
-    """``outcome``: improved, no_improvement, failed or cancelled. ``reason``: which limit ended it."""
+    """``outcome``: improved, estimated, no_improvement, failed or cancelled. ``reason``: which limit ended it.
+
+    ``estimated``: the best by a model of a chip that is not there, checked again and right; nothing was measured.
+    """
 
     search_id: str
     outcome: str
     reason: str
     evaluations: int
     best_candidate_id: str = ""
-    """Empty unless improved."""
+    """Empty unless improved or estimated."""
     final_evaluation_id: str = ""

@@ -55,10 +55,15 @@ def came_to(outcome: MoveOutcome) -> str:
     """What came of a move, as one line without the move."""
     if outcome.status is not Status.PASSED:
         return quoting.inline(outcome.signature or outcome.status.value)
-    measured = f"speedup {outcome.ratio_ppm / PPM:.3f}" if outcome.ratio_ppm else "correct, not timed"
+    what, told = "time", f"speedup {outcome.ratio_ppm / PPM:.3f}" if outcome.ratio_ppm else "correct, not timed"
+    if outcome.basis:
+        what, told = (
+            "cost",
+            quoting.inline(f"{outcome.ratio_ppm / PPM:.3f} times less cost ({outcome.basis}, not timed)"),
+        )
     if outcome.gain_ppm:
-        measured += f", {PPM / outcome.gain_ppm:.3f} times the time of what it changed"
-    return measured
+        told += f", {PPM / outcome.gain_ppm:.3f} times the {what} of what it changed"
+    return told
 
 
 def move(outcome: MoveOutcome) -> str:

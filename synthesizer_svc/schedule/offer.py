@@ -45,7 +45,7 @@ def offer(situation: Situation, known: Callable[[Schedule], bool], most: int) ->
 
     What a sibling or a failure tried, and what makes a kernel that is ``known``, is not on offer.
     """
-    parent = max(situation.parents, key=lambda p: (not p.failed, p.ratio_ppm, p.candidate_id), default=None)
+    parent = max(situation.parents, key=lambda p: (not p.failed, p.worth, p.candidate_id), default=None)
     if parent is None:
         parent = Parent(candidate_id=DRAFT, schedule=situation.space.default())
     found: list[Single] = []

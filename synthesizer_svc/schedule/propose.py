@@ -37,7 +37,7 @@ def _stream(situation: Situation) -> Iterator[Proposal]:
     if not situation.parents:
         yield from drafts(situation)
         return
-    best = max(situation.parents, key=lambda p: (not p.failed, p.ratio_ppm, p.candidate_id))
+    best = max(situation.parents, key=lambda p: (not p.failed, p.worth, p.candidate_id))
     if len(situation.parents) > 1:
         yield from crossover(situation)
     if best.failed:

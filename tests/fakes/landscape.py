@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from shared import ids
 from shared.events import (
+    PPM,
+    Basis,
     Evaluation,
     EvaluationCompleted,
     EvaluationRequested,
@@ -22,7 +24,7 @@ from shared.events import (
     Status,
     Usage,
 )
-from tests.builders import a_failure, a_kernel, a_pass, expansion_failed, measured, produced, rejected
+from tests.builders import a_failure, a_kernel, a_pass, an_estimate, expansion_failed, measured, produced, rejected
 
 Point = tuple[int, ...]
 
@@ -95,6 +97,21 @@ class Landscape:
             for step in (-1, 1)
             if 0 <= first[axis] + step < self.levels
         ]
+
+
+@dataclass(frozen=True)
+class Clockless(Landscape):
+    """On a chip that nothing can be timed on: kernels have costs instead, in inverse proportion to their speedups."""
+
+    basis: Basis = Basis.COUNTED
+    draft_cost: int = 1_000_000_000
+    """Of a kernel as fast as the baseline."""
+
+    def verdict(self, point: Point, purpose: Purpose) -> Evaluation:
+        del purpose
+        if self.breaks(point):
+            return a_failure(Status.COMPILE_ERROR)
+        return an_estimate(self.draft_cost * PPM // max(1, self.speedup_ppm(point)), self.basis)
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,17 @@ from functools import partial
 from pathlib import Path
 
 from shared import kelog
-from shared.events import ModelBudget, SearchResumed
+from shared.events import Basis, ModelBudget, SearchResumed
 from tests.builders import a_search, enveloped
 from tests.fakes.drive import Drive
-from tests.fakes.landscape import Moody
+from tests.fakes.landscape import Clockless, Moody
 
 FOLDER = Path(__file__).parent / "golden"
 POLICIES = ("greedy", "beam", "mcts", "evolve")
 PAUSED = "paused"
 """A log of a search that paused, and was resumed."""
+CLOCKLESS = (Basis.COUNTED, Basis.MODELLED)
+"""There is a log of a search on a chip without a clock for each."""
 LOGIC_VERSION = 1
 EVALUATIONS = 24
 
@@ -49,8 +51,17 @@ def paused() -> Drive:
     return drive
 
 
+def estimated(basis: Basis) -> Drive:
+    """A search whose kernels have costs instead of times."""
+    drive = Drive(landscape=Clockless(basis=basis), order_seed=7)
+    drive.run(a_search(search_id=f"golden-{basis}", chip="no-clock", seed=11, evaluations=EVALUATIONS))
+    return drive
+
+
 def main() -> None:
-    for name, record in {**{policy: partial(recorded, policy) for policy in POLICIES}, PAUSED: paused}.items():
+    searches = {policy: partial(recorded, policy) for policy in POLICIES}
+    searches |= {basis.value: partial(estimated, basis) for basis in CLOCKLESS}
+    for name, record in {**searches, PAUSED: paused}.items():
         if path_of(name).exists():
             continue
         drive = record()

@@ -13,6 +13,8 @@ from search_svc import chain, replay
 from shared import kelog, wire
 from shared.errors import LogError, ReplayDivergence
 from shared.events import (
+    PPM,
+    Basis,
     EvaluationCompleted,
     EvaluationRequested,
     ExpansionRequested,
@@ -24,6 +26,7 @@ from shared.events import (
 from shared.store import JournalEntry
 from tests.builders import a_search
 from tests.fakes.drive import Drive
+from tests.fakes.landscape import Clockless
 from tests.replay.golden_logs import FOLDER, PAUSED, POLICIES, path_of
 
 ALL = sorted(path.name for path in FOLDER.glob("*.kelog"))
@@ -52,6 +55,26 @@ def test_a_golden_log_pauses_and_goes_on():
     ]
     assert sum(isinstance(event, SearchPaused) for event in events) > 1
     assert sum(isinstance(event, SearchResumed) for event in events) > 1
+
+
+@pytest.mark.parametrize(("basis", "outcome"), [(Basis.COUNTED, "improved"), (Basis.MODELLED, "estimated")])
+def test_a_golden_log_has_costs_instead_of_times(basis, outcome):
+    tree = replay.verify(kelog.read(path_of(basis.value)).entries).tree
+    assert (tree.outcome, tree.reference.basis) == (outcome, basis)
+    assert tree.best.score_ppm > tree.nodes[tree.reference.candidate_id].score_ppm == PPM
+
+
+def test_a_fork_goes_on_comparing_with_the_first_draft_of_its_past():
+    entries = kelog.read(path_of("counted")).entries
+    whole = replay.rebuild(entries)
+    prefix, forked = replay.fork(entries, at_seq=len(entries) // 2, search_id="fork", policy="mcts", seed=5)
+    drive = Drive(landscape=Clockless())
+    drive.entries, drive.tree = list(prefix), replay.rebuild(prefix)
+    drive.take(forked)
+    ended = drive.finish()
+    assert ended.reference == whole.reference
+    assert ended.outcome == "improved"
+    assert replay.verify(drive.entries).tree == ended
 
 
 @pytest.mark.parametrize("name", ALL)

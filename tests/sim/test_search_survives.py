@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 
 from shared.errors import KernelEvolveError
-from shared.events import SearchPaused
+from shared.events import Basis, SearchPaused
 from tests.builders import a_search
-from tests.fakes.landscape import Landscape, Moody
+from tests.fakes.landscape import Clockless, Landscape, Moody
 from tests.sim.checks import every_invariant
 from tests.sim.mutations import MUTATIONS
 from tests.sim.world import World
@@ -31,8 +31,12 @@ def searches(seed: int):
 
 
 def landscape(seed: int):
-    """For every third seed a synthesizer that now and then cannot go on until somebody acts."""
-    return Moody() if seed % 3 == 0 else Landscape()
+    """For every third seed a synthesizer that now and then cannot go on until somebody acts; for some of the others a
+    chip on which costs are counted or modelled instead of timed.
+    """
+    if seed % 3 == 0:
+        return Moody()
+    return {1: Clockless(basis=Basis.COUNTED), 2: Clockless(basis=Basis.MODELLED)}.get(seed % 7, Landscape())
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))

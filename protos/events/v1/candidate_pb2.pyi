@@ -33,7 +33,7 @@ class Move(_message.Message):
     def __init__(self, name: _Optional[str] = ..., parameters: _Optional[_Iterable[_Union[_values_pb2.Entry, _Mapping]]] = ..., rationale: _Optional[str] = ...) -> None: ...
 
 class MoveOutcome(_message.Message):
-    __slots__ = ("candidate_id", "parent_ids", "move", "status", "bound", "ratio_ppm", "gain_ppm", "signature")
+    __slots__ = ("candidate_id", "parent_ids", "move", "status", "bound", "ratio_ppm", "gain_ppm", "signature", "basis")
     CANDIDATE_ID_FIELD_NUMBER: _ClassVar[int]
     PARENT_IDS_FIELD_NUMBER: _ClassVar[int]
     MOVE_FIELD_NUMBER: _ClassVar[int]
@@ -42,6 +42,7 @@ class MoveOutcome(_message.Message):
     RATIO_PPM_FIELD_NUMBER: _ClassVar[int]
     GAIN_PPM_FIELD_NUMBER: _ClassVar[int]
     SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    BASIS_FIELD_NUMBER: _ClassVar[int]
     candidate_id: str
     parent_ids: _containers.RepeatedScalarFieldContainer[str]
     move: Move
@@ -50,7 +51,8 @@ class MoveOutcome(_message.Message):
     ratio_ppm: int
     gain_ppm: int
     signature: str
-    def __init__(self, candidate_id: _Optional[str] = ..., parent_ids: _Optional[_Iterable[str]] = ..., move: _Optional[_Union[Move, _Mapping]] = ..., status: _Optional[_Union[_evaluation_pb2.Status, str]] = ..., bound: _Optional[_Union[_evaluation_pb2.Bound, str]] = ..., ratio_ppm: _Optional[int] = ..., gain_ppm: _Optional[int] = ..., signature: _Optional[str] = ...) -> None: ...
+    basis: str
+    def __init__(self, candidate_id: _Optional[str] = ..., parent_ids: _Optional[_Iterable[str]] = ..., move: _Optional[_Union[Move, _Mapping]] = ..., status: _Optional[_Union[_evaluation_pb2.Status, str]] = ..., bound: _Optional[_Union[_evaluation_pb2.Bound, str]] = ..., ratio_ppm: _Optional[int] = ..., gain_ppm: _Optional[int] = ..., signature: _Optional[str] = ..., basis: _Optional[str] = ...) -> None: ...
 
 class Context(_message.Message):
     __slots__ = ("memory", "diagnosis", "sibling_ids", "negative_ids", "document_ids", "skill_ids", "prompt_hash", "conversation_hash", "asking", "endpoint", "model")

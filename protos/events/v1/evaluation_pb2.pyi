@@ -54,6 +54,13 @@ class Purpose(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PURPOSE_UNSPECIFIED: _ClassVar[Purpose]
     PURPOSE_SEARCH: _ClassVar[Purpose]
     PURPOSE_FINAL: _ClassVar[Purpose]
+
+class Basis(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    BASIS_UNSPECIFIED: _ClassVar[Basis]
+    BASIS_MEASURED: _ClassVar[Basis]
+    BASIS_COUNTED: _ClassVar[Basis]
+    BASIS_MODELLED: _ClassVar[Basis]
 STATUS_UNSPECIFIED: Status
 STATUS_PASSED: Status
 STATUS_COMPILE_ERROR: Status
@@ -89,6 +96,10 @@ BOUND_LAUNCH: Bound
 PURPOSE_UNSPECIFIED: Purpose
 PURPOSE_SEARCH: Purpose
 PURPOSE_FINAL: Purpose
+BASIS_UNSPECIFIED: Basis
+BASIS_MEASURED: Basis
+BASIS_COUNTED: Basis
+BASIS_MODELLED: Basis
 
 class Timing(_message.Message):
     __slots__ = ("name", "median_ns", "block_ns", "calls_per_block", "cold_ns")
@@ -117,6 +128,26 @@ class Speedup(_message.Message):
     high_ppm: int
     delta_ppm: int
     def __init__(self, baseline: _Optional[str] = ..., ratio_ppm: _Optional[int] = ..., low_ppm: _Optional[int] = ..., high_ppm: _Optional[int] = ..., delta_ppm: _Optional[int] = ...) -> None: ...
+
+class Count(_message.Message):
+    __slots__ = ("name", "value")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    value: int
+    def __init__(self, name: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+
+class Estimate(_message.Message):
+    __slots__ = ("basis", "cost", "unit", "counts")
+    BASIS_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
+    UNIT_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    basis: Basis
+    cost: int
+    unit: str
+    counts: _containers.RepeatedCompositeFieldContainer[Count]
+    def __init__(self, basis: _Optional[_Union[Basis, str]] = ..., cost: _Optional[int] = ..., unit: _Optional[str] = ..., counts: _Optional[_Iterable[_Union[Count, _Mapping]]] = ...) -> None: ...
 
 class Roofline(_message.Message):
     __slots__ = ("bytes_min", "flops_min", "floor_ns", "fraction_ppm")
@@ -157,7 +188,7 @@ class StageTimes(_message.Message):
     def __init__(self, build_ns: _Optional[int] = ..., correctness_ns: _Optional[int] = ..., timing_ns: _Optional[int] = ..., profile_ns: _Optional[int] = ..., wait_ns: _Optional[int] = ..., framework_ns: _Optional[int] = ...) -> None: ...
 
 class Evaluation(_message.Message):
-    __slots__ = ("status", "trust", "evidence", "timings", "speedups", "roofline", "diagnosis", "stages", "sandbox", "environment", "log_hash", "memoised", "ledger_hash")
+    __slots__ = ("status", "trust", "evidence", "timings", "speedups", "roofline", "diagnosis", "stages", "sandbox", "environment", "log_hash", "memoised", "ledger_hash", "estimate")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     TRUST_FIELD_NUMBER: _ClassVar[int]
     EVIDENCE_FIELD_NUMBER: _ClassVar[int]
@@ -171,6 +202,7 @@ class Evaluation(_message.Message):
     LOG_HASH_FIELD_NUMBER: _ClassVar[int]
     MEMOISED_FIELD_NUMBER: _ClassVar[int]
     LEDGER_HASH_FIELD_NUMBER: _ClassVar[int]
+    ESTIMATE_FIELD_NUMBER: _ClassVar[int]
     status: Status
     trust: Trust
     evidence: _containers.RepeatedCompositeFieldContainer[_values_pb2.Entry]
@@ -184,7 +216,8 @@ class Evaluation(_message.Message):
     log_hash: str
     memoised: bool
     ledger_hash: str
-    def __init__(self, status: _Optional[_Union[Status, str]] = ..., trust: _Optional[_Union[Trust, str]] = ..., evidence: _Optional[_Iterable[_Union[_values_pb2.Entry, _Mapping]]] = ..., timings: _Optional[_Iterable[_Union[Timing, _Mapping]]] = ..., speedups: _Optional[_Iterable[_Union[Speedup, _Mapping]]] = ..., roofline: _Optional[_Union[Roofline, _Mapping]] = ..., diagnosis: _Optional[_Union[Diagnosis, _Mapping]] = ..., stages: _Optional[_Union[StageTimes, _Mapping]] = ..., sandbox: _Optional[str] = ..., environment: _Optional[_Iterable[_Union[_values_pb2.Entry, _Mapping]]] = ..., log_hash: _Optional[str] = ..., memoised: bool = ..., ledger_hash: _Optional[str] = ...) -> None: ...
+    estimate: Estimate
+    def __init__(self, status: _Optional[_Union[Status, str]] = ..., trust: _Optional[_Union[Trust, str]] = ..., evidence: _Optional[_Iterable[_Union[_values_pb2.Entry, _Mapping]]] = ..., timings: _Optional[_Iterable[_Union[Timing, _Mapping]]] = ..., speedups: _Optional[_Iterable[_Union[Speedup, _Mapping]]] = ..., roofline: _Optional[_Union[Roofline, _Mapping]] = ..., diagnosis: _Optional[_Union[Diagnosis, _Mapping]] = ..., stages: _Optional[_Union[StageTimes, _Mapping]] = ..., sandbox: _Optional[str] = ..., environment: _Optional[_Iterable[_Union[_values_pb2.Entry, _Mapping]]] = ..., log_hash: _Optional[str] = ..., memoised: bool = ..., ledger_hash: _Optional[str] = ..., estimate: _Optional[_Union[Estimate, _Mapping]] = ...) -> None: ...
 
 class EvaluationRequested(_message.Message):
     __slots__ = ("search_id", "evaluation_id", "candidate_id", "kernel", "operator", "chip", "purpose", "threads", "attempt", "priority")

@@ -25,63 +25,64 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from protos.events.v1 import candidate_pb2 as protos_dot_events_dot_v1_dot_candidate__pb2
 from protos.events.v1 import envelope_pb2 as protos_dot_events_dot_v1_dot_envelope__pb2
+from protos.events.v1 import evaluation_pb2 as protos_dot_events_dot_v1_dot_evaluation__pb2
 from protos.events.v1 import search_pb2 as protos_dot_events_dot_v1_dot_search__pb2
 from protos.events.v1 import values_pb2 as protos_dot_events_dot_v1_dot_values__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%protos/search/v1/search_service.proto\x12\x10protos.search.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a protos/events/v1/candidate.proto\x1a\x1fprotos/events/v1/envelope.proto\x1a\x1dprotos/events/v1/search.proto\x1a\x1dprotos/events/v1/values.proto\".\n\x0eOperatorSource\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06source\x18\x02 \x01(\t\"\xdd\x02\n\rSubmitRequest\x12\x19\n\x11\x63lient_request_id\x18\x01 \x01(\t\x12\x32\n\x08operator\x18\x02 \x01(\x0b\x32 .protos.search.v1.OperatorSource\x12\x0c\n\x04\x63hip\x18\x03 \x01(\t\x12\x0e\n\x06policy\x18\x04 \x01(\t\x12\x32\n\x11policy_parameters\x18\x05 \x03(\x0b\x32\x17.protos.events.v1.Entry\x12\x0c\n\x04seed\x18\x06 \x01(\x03\x12(\n\x06\x62udget\x18\x07 \x01(\x0b\x32\x18.protos.events.v1.Budget\x12\x0f\n\x07threads\x18\x08 \x01(\x03\x12\x10\n\x08\x62\x61seline\x18\t \x01(\t\x12\x10\n\x08priority\x18\n \x01(\x03\x12 \n\x18\x63\x61ndidates_per_expansion\x18\x0b \x01(\x03\x12\x1c\n\x14\x65xpansions_in_flight\x18\x0c \x01(\x03\"4\n\x0eSubmitResponse\x12\x11\n\tsearch_id\x18\x01 \x01(\t\x12\x0f\n\x07\x63reated\x18\x02 \x01(\x08\"\xe8\x04\n\x06Search\x12\x11\n\tsearch_id\x18\x01 \x01(\t\x12\x15\n\roperator_name\x18\x02 \x01(\t\x12\x0c\n\x04\x63hip\x18\x03 \x01(\t\x12\x0e\n\x06policy\x18\x04 \x01(\t\x12\r\n\x05phase\x18\x05 \x01(\t\x12\x0f\n\x07outcome\x18\x06 \x01(\t\x12\x0e\n\x06reason\x18\x07 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x08 \x01(\t\x12\x0f\n\x07\x63harged\x18\t \x01(\x03\x12\x1a\n\x12\x62udget_evaluations\x18\n \x01(\x03\x12\r\n\x05nodes\x18\x0b \x01(\x03\x12\x12\n\nevaluating\x18\x0c \x01(\x03\x12\x14\n\x0csynthesizing\x18\r \x01(\x03\x12\x19\n\x11\x62\x65st_candidate_id\x18\x0e \x01(\t\x12\x18\n\x10\x62\x65st_speedup_ppm\x18\x0f \x01(\x03\x12\x11\n\twinner_id\x18\x10 \x01(\t\x12\x1a\n\x12winner_speedup_ppm\x18\x11 \x01(\x03\x12\x16\n\x0ewinner_low_ppm\x18\x12 \x01(\x03\x12\x17\n\x0fwinner_high_ppm\x18\x13 \x01(\x03\x12\x12\n\nelapsed_ns\x18\x14 \x01(\x03\x12\x0e\n\x06\x65ta_ns\x18\x15 \x01(\x03\x12\x30\n\x0csubmitted_at\x18\x16 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08priority\x18\x17 \x01(\x03\x12\x16\n\x0ejournal_length\x18\x18 \x01(\x03\x12&\n\x05spent\x18\x19 \x01(\x0b\x32\x17.protos.events.v1.Usage\x12\x33\n\x0cmodel_budget\x18\x1a \x01(\x0b\x32\x1d.protos.events.v1.ModelBudget\"\x1f\n\nGetRequest\x12\x11\n\tsearch_id\x18\x01 \x01(\t\"7\n\x0bGetResponse\x12(\n\x06search\x18\x01 \x01(\x0b\x32\x18.protos.search.v1.Search\"Q\n\x0bListRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\r\n\x05phase\x18\x03 \x01(\t\x12\x0c\n\x04\x63hip\x18\x04 \x01(\t\"S\n\x0cListResponse\x12*\n\x08searches\x18\x01 \x03(\x0b\x32\x18.protos.search.v1.Search\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"3\n\x0cWatchRequest\x12\x11\n\tsearch_id\x18\x01 \x01(\t\x12\x10\n\x08\x66rom_seq\x18\x02 \x01(\x03\"u\n\rWatchResponse\x12\x0b\n\x03seq\x18\x01 \x01(\x03\x12(\n\x04\x66\x61\x63t\x18\x02 \x01(\x0b\x32\x1a.protos.events.v1.Envelope\x12-\n\tdecisions\x18\x03 \x03(\x0b\x32\x1a.protos.events.v1.Envelope\"2\n\rCancelRequest\x12\x11\n\tsearch_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x10\n\x0e\x43\x61ncelResponse\"W\n\rResumeRequest\x12\x11\n\tsearch_id\x18\x01 \x01(\t\x12\x33\n\x0cmodel_budget\x18\x02 \x01(\x0b\x32\x1d.protos.events.v1.ModelBudget\"\x10\n\x0eResumeResponse\"J\n\x0eGetTreeRequest\x12\x11\n\tsearch_id\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"\x94\x02\n\x04Node\x12\x14\n\x0c\x63\x61ndidate_id\x18\x01 \x01(\t\x12\x12\n\nparent_ids\x18\x02 \x03(\t\x12\x11\n\tkernel_id\x18\x03 \x01(\t\x12\x10\n\x08language\x18\x04 \x01(\t\x12\x0c\n\x04move\x18\x05 \x01(\t\x12\r\n\x05label\x18\x06 \x01(\t\x12\x13\n\x0bspeedup_ppm\x18\x07 \x01(\x03\x12\r\n\x05\x62ound\x18\x08 \x01(\t\x12\x13\n\x0bsource_hash\x18\t \x01(\t\x12\x0e\n\x06pruned\x18\n \x01(\t\x12&\n\x05usage\x18\x0b \x01(\x0b\x32\x17.protos.events.v1.Usage\x12\x10\n\x08\x65ndpoint\x18\x0c \x01(\t\x12\r\n\x05model\x18\r \x01(\t\x12\x0e\n\x06\x61sking\x18\x0e \x01(\t\"Q\n\x0fGetTreeResponse\x12%\n\x05nodes\x18\x01 \x03(\x0b\x32\x16.protos.search.v1.Node\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"R\n\x10\x45xportLogRequest\x12\x11\n\tsearch_id\x18\x01 \x01(\t\x12+\n\x06source\x18\x02 \x01(\x0e\x32\x1b.protos.search.v1.LogSource\"Q\n\x11\x45xportLogResponse\x12\r\n\x05\x63hunk\x18\x01 \x01(\x0c\x12\x0f\n\x07\x65ntries\x18\x02 \x01(\x03\x12\x1c\n\x14\x65ntries_from_journal\x18\x03 \x01(\x03\"\x12\n\x10ListPoolsRequest\":\n\x11ListPoolsResponse\x12%\n\x05pools\x18\x01 \x03(\x0b\x32\x16.protos.search.v1.Pool\"F\n\x04Pool\x12\x0c\n\x04\x63hip\x18\x01 \x01(\t\x12\x0f\n\x07workers\x18\x02 \x01(\x03\x12\r\n\x05slots\x18\x03 \x01(\x03\x12\x10\n\x08\x64raining\x18\x04 \x01(\x03*S\n\tLogSource\x12\x1a\n\x16LOG_SOURCE_UNSPECIFIED\x10\x00\x12\x16\n\x12LOG_SOURCE_JOURNAL\x10\x01\x12\x12\n\x0eLOG_SOURCE_BUS\x10\x02\x32\xcb\x05\n\rSearchService\x12K\n\x06Submit\x12\x1f.protos.search.v1.SubmitRequest\x1a .protos.search.v1.SubmitResponse\x12\x42\n\x03Get\x12\x1c.protos.search.v1.GetRequest\x1a\x1d.protos.search.v1.GetResponse\x12\x45\n\x04List\x12\x1d.protos.search.v1.ListRequest\x1a\x1e.protos.search.v1.ListResponse\x12J\n\x05Watch\x12\x1e.protos.search.v1.WatchRequest\x1a\x1f.protos.search.v1.WatchResponse0\x01\x12K\n\x06\x43\x61ncel\x12\x1f.protos.search.v1.CancelRequest\x1a .protos.search.v1.CancelResponse\x12K\n\x06Resume\x12\x1f.protos.search.v1.ResumeRequest\x1a .protos.search.v1.ResumeResponse\x12N\n\x07GetTree\x12 .protos.search.v1.GetTreeRequest\x1a!.protos.search.v1.GetTreeResponse\x12V\n\tExportLog\x12\".protos.search.v1.ExportLogRequest\x1a#.protos.search.v1.ExportLogResponse0\x01\x12T\n\tListPools\x12\".protos.search.v1.ListPoolsRequest\x1a#.protos.search.v1.ListPoolsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%protos/search/v1/search_service.proto\x12\x10protos.search.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a protos/events/v1/candidate.proto\x1a\x1fprotos/events/v1/envelope.proto\x1a!protos/events/v1/evaluation.proto\x1a\x1dprotos/events/v1/search.proto\x1a\x1dprotos/events/v1/values.proto\".\n\x0eOperatorSource\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06source\x18\x02 \x01(\t\"\xdd\x02\n\rSubmitRequest\x12\x19\n\x11\x63lient_request_id\x18\x01 \x01(\t\x12\x32\n\x08operator\x18\x02 \x01(\x0b\x32 .protos.search.v1.OperatorSource\x12\x0c\n\x04\x63hip\x18\x03 \x01(\t\x12\x0e\n\x06policy\x18\x04 \x01(\t\x12\x32\n\x11policy_parameters\x18\x05 \x03(\x0b\x32\x17.protos.events.v1.Entry\x12\x0c\n\x04seed\x18\x06 \x01(\x03\x12(\n\x06\x62udget\x18\x07 \x01(\x0b\x32\x18.protos.events.v1.Budget\x12\x0f\n\x07threads\x18\x08 \x01(\x03\x12\x10\n\x08\x62\x61seline\x18\t \x01(\t\x12\x10\n\x08priority\x18\n \x01(\x03\x12 \n\x18\x63\x61ndidates_per_expansion\x18\x0b \x01(\x03\x12\x1c\n\x14\x65xpansions_in_flight\x18\x0c \x01(\x03\"4\n\x0eSubmitResponse\x12\x11\n\tsearch_id\x18\x01 \x01(\t\x12\x0f\n\x07\x63reated\x18\x02 \x01(\x08\"\xb5\x05\n\x06Search\x12\x11\n\tsearch_id\x18\x01 \x01(\t\x12\x15\n\roperator_name\x18\x02 \x01(\t\x12\x0c\n\x04\x63hip\x18\x03 \x01(\t\x12\x0e\n\x06policy\x18\x04 \x01(\t\x12\r\n\x05phase\x18\x05 \x01(\t\x12\x0f\n\x07outcome\x18\x06 \x01(\t\x12\x0e\n\x06reason\x18\x07 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x08 \x01(\t\x12\x0f\n\x07\x63harged\x18\t \x01(\x03\x12\x1a\n\x12\x62udget_evaluations\x18\n \x01(\x03\x12\r\n\x05nodes\x18\x0b \x01(\x03\x12\x12\n\nevaluating\x18\x0c \x01(\x03\x12\x14\n\x0csynthesizing\x18\r \x01(\x03\x12\x19\n\x11\x62\x65st_candidate_id\x18\x0e \x01(\t\x12\x18\n\x10\x62\x65st_speedup_ppm\x18\x0f \x01(\x03\x12\x11\n\twinner_id\x18\x10 \x01(\t\x12\x1a\n\x12winner_speedup_ppm\x18\x11 \x01(\x03\x12\x16\n\x0ewinner_low_ppm\x18\x12 \x01(\x03\x12\x17\n\x0fwinner_high_ppm\x18\x13 \x01(\x03\x12\x12\n\nelapsed_ns\x18\x14 \x01(\x03\x12\x0e\n\x06\x65ta_ns\x18\x15 \x01(\x03\x12\x30\n\x0csubmitted_at\x18\x16 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08priority\x18\x17 \x01(\x03\x12\x16\n\x0ejournal_length\x18\x18 \x01(\x03\x12&\n\x05spent\x18\x19 \x01(\x0b\x32\x17.protos.events.v1.Usage\x12\x33\n\x0cmodel_budget\x18\x1a \x01(\x0b\x32\x1d.protos.events.v1.ModelBudget\x12\r\n\x05\x62\x61sis\x18\x1b \x01(\t\x12\x11\n\tcost_unit\x18\x1c \x01(\t\x12\x16\n\x0ereference_cost\x18\x1d \x01(\x03\x12\x11\n\tbest_cost\x18\x1e \x01(\x03\"\x1f\n\nGetRequest\x12\x11\n\tsearch_id\x18\x01 \x01(\t\"7\n\x0bGetResponse\x12(\n\x06search\x18\x01 \x01(\x0b\x32\x18.protos.search.v1.Search\"Q\n\x0bListRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\r\n\x05phase\x18\x03 \x01(\t\x12\x0c\n\x04\x63hip\x18\x04 \x01(\t\"S\n\x0cListResponse\x12*\n\x08searches\x18\x01 \x03(\x0b\x32\x18.protos.search.v1.Search\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"3\n\x0cWatchRequest\x12\x11\n\tsearch_id\x18\x01 \x01(\t\x12\x10\n\x08\x66rom_seq\x18\x02 \x01(\x03\"u\n\rWatchResponse\x12\x0b\n\x03seq\x18\x01 \x01(\x03\x12(\n\x04\x66\x61\x63t\x18\x02 \x01(\x0b\x32\x1a.protos.events.v1.Envelope\x12-\n\tdecisions\x18\x03 \x03(\x0b\x32\x1a.protos.events.v1.Envelope\"2\n\rCancelRequest\x12\x11\n\tsearch_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x10\n\x0e\x43\x61ncelResponse\"W\n\rResumeRequest\x12\x11\n\tsearch_id\x18\x01 \x01(\t\x12\x33\n\x0cmodel_budget\x18\x02 \x01(\x0b\x32\x1d.protos.events.v1.ModelBudget\"\x10\n\x0eResumeResponse\"J\n\x0eGetTreeRequest\x12\x11\n\tsearch_id\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"\xc2\x02\n\x04Node\x12\x14\n\x0c\x63\x61ndidate_id\x18\x01 \x01(\t\x12\x12\n\nparent_ids\x18\x02 \x03(\t\x12\x11\n\tkernel_id\x18\x03 \x01(\t\x12\x10\n\x08language\x18\x04 \x01(\t\x12\x0c\n\x04move\x18\x05 \x01(\t\x12\r\n\x05label\x18\x06 \x01(\t\x12\x13\n\x0bspeedup_ppm\x18\x07 \x01(\x03\x12\r\n\x05\x62ound\x18\x08 \x01(\t\x12\x13\n\x0bsource_hash\x18\t \x01(\t\x12\x0e\n\x06pruned\x18\n \x01(\t\x12&\n\x05usage\x18\x0b \x01(\x0b\x32\x17.protos.events.v1.Usage\x12\x10\n\x08\x65ndpoint\x18\x0c \x01(\t\x12\r\n\x05model\x18\r \x01(\t\x12\x0e\n\x06\x61sking\x18\x0e \x01(\t\x12,\n\x08\x65stimate\x18\x0f \x01(\x0b\x32\x1a.protos.events.v1.Estimate\"Q\n\x0fGetTreeResponse\x12%\n\x05nodes\x18\x01 \x03(\x0b\x32\x16.protos.search.v1.Node\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"R\n\x10\x45xportLogRequest\x12\x11\n\tsearch_id\x18\x01 \x01(\t\x12+\n\x06source\x18\x02 \x01(\x0e\x32\x1b.protos.search.v1.LogSource\"Q\n\x11\x45xportLogResponse\x12\r\n\x05\x63hunk\x18\x01 \x01(\x0c\x12\x0f\n\x07\x65ntries\x18\x02 \x01(\x03\x12\x1c\n\x14\x65ntries_from_journal\x18\x03 \x01(\x03\"\x12\n\x10ListPoolsRequest\":\n\x11ListPoolsResponse\x12%\n\x05pools\x18\x01 \x03(\x0b\x32\x16.protos.search.v1.Pool\"F\n\x04Pool\x12\x0c\n\x04\x63hip\x18\x01 \x01(\t\x12\x0f\n\x07workers\x18\x02 \x01(\x03\x12\r\n\x05slots\x18\x03 \x01(\x03\x12\x10\n\x08\x64raining\x18\x04 \x01(\x03*S\n\tLogSource\x12\x1a\n\x16LOG_SOURCE_UNSPECIFIED\x10\x00\x12\x16\n\x12LOG_SOURCE_JOURNAL\x10\x01\x12\x12\n\x0eLOG_SOURCE_BUS\x10\x02\x32\xcb\x05\n\rSearchService\x12K\n\x06Submit\x12\x1f.protos.search.v1.SubmitRequest\x1a .protos.search.v1.SubmitResponse\x12\x42\n\x03Get\x12\x1c.protos.search.v1.GetRequest\x1a\x1d.protos.search.v1.GetResponse\x12\x45\n\x04List\x12\x1d.protos.search.v1.ListRequest\x1a\x1e.protos.search.v1.ListResponse\x12J\n\x05Watch\x12\x1e.protos.search.v1.WatchRequest\x1a\x1f.protos.search.v1.WatchResponse0\x01\x12K\n\x06\x43\x61ncel\x12\x1f.protos.search.v1.CancelRequest\x1a .protos.search.v1.CancelResponse\x12K\n\x06Resume\x12\x1f.protos.search.v1.ResumeRequest\x1a .protos.search.v1.ResumeResponse\x12N\n\x07GetTree\x12 .protos.search.v1.GetTreeRequest\x1a!.protos.search.v1.GetTreeResponse\x12V\n\tExportLog\x12\".protos.search.v1.ExportLogRequest\x1a#.protos.search.v1.ExportLogResponse0\x01\x12T\n\tListPools\x12\".protos.search.v1.ListPoolsRequest\x1a#.protos.search.v1.ListPoolsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.search.v1.search_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_LOGSOURCE']._serialized_start=2658
-  _globals['_LOGSOURCE']._serialized_end=2741
-  _globals['_OPERATORSOURCE']._serialized_start=221
-  _globals['_OPERATORSOURCE']._serialized_end=267
-  _globals['_SUBMITREQUEST']._serialized_start=270
-  _globals['_SUBMITREQUEST']._serialized_end=619
-  _globals['_SUBMITRESPONSE']._serialized_start=621
-  _globals['_SUBMITRESPONSE']._serialized_end=673
-  _globals['_SEARCH']._serialized_start=676
-  _globals['_SEARCH']._serialized_end=1292
-  _globals['_GETREQUEST']._serialized_start=1294
-  _globals['_GETREQUEST']._serialized_end=1325
-  _globals['_GETRESPONSE']._serialized_start=1327
-  _globals['_GETRESPONSE']._serialized_end=1382
-  _globals['_LISTREQUEST']._serialized_start=1384
-  _globals['_LISTREQUEST']._serialized_end=1465
-  _globals['_LISTRESPONSE']._serialized_start=1467
-  _globals['_LISTRESPONSE']._serialized_end=1550
-  _globals['_WATCHREQUEST']._serialized_start=1552
-  _globals['_WATCHREQUEST']._serialized_end=1603
-  _globals['_WATCHRESPONSE']._serialized_start=1605
-  _globals['_WATCHRESPONSE']._serialized_end=1722
-  _globals['_CANCELREQUEST']._serialized_start=1724
-  _globals['_CANCELREQUEST']._serialized_end=1774
-  _globals['_CANCELRESPONSE']._serialized_start=1776
-  _globals['_CANCELRESPONSE']._serialized_end=1792
-  _globals['_RESUMEREQUEST']._serialized_start=1794
-  _globals['_RESUMEREQUEST']._serialized_end=1881
-  _globals['_RESUMERESPONSE']._serialized_start=1883
-  _globals['_RESUMERESPONSE']._serialized_end=1899
-  _globals['_GETTREEREQUEST']._serialized_start=1901
-  _globals['_GETTREEREQUEST']._serialized_end=1975
-  _globals['_NODE']._serialized_start=1978
-  _globals['_NODE']._serialized_end=2254
-  _globals['_GETTREERESPONSE']._serialized_start=2256
-  _globals['_GETTREERESPONSE']._serialized_end=2337
-  _globals['_EXPORTLOGREQUEST']._serialized_start=2339
-  _globals['_EXPORTLOGREQUEST']._serialized_end=2421
-  _globals['_EXPORTLOGRESPONSE']._serialized_start=2423
-  _globals['_EXPORTLOGRESPONSE']._serialized_end=2504
-  _globals['_LISTPOOLSREQUEST']._serialized_start=2506
-  _globals['_LISTPOOLSREQUEST']._serialized_end=2524
-  _globals['_LISTPOOLSRESPONSE']._serialized_start=2526
-  _globals['_LISTPOOLSRESPONSE']._serialized_end=2584
-  _globals['_POOL']._serialized_start=2586
-  _globals['_POOL']._serialized_end=2656
-  _globals['_SEARCHSERVICE']._serialized_start=2744
-  _globals['_SEARCHSERVICE']._serialized_end=3459
+  _globals['_LOGSOURCE']._serialized_start=2816
+  _globals['_LOGSOURCE']._serialized_end=2899
+  _globals['_OPERATORSOURCE']._serialized_start=256
+  _globals['_OPERATORSOURCE']._serialized_end=302
+  _globals['_SUBMITREQUEST']._serialized_start=305
+  _globals['_SUBMITREQUEST']._serialized_end=654
+  _globals['_SUBMITRESPONSE']._serialized_start=656
+  _globals['_SUBMITRESPONSE']._serialized_end=708
+  _globals['_SEARCH']._serialized_start=711
+  _globals['_SEARCH']._serialized_end=1404
+  _globals['_GETREQUEST']._serialized_start=1406
+  _globals['_GETREQUEST']._serialized_end=1437
+  _globals['_GETRESPONSE']._serialized_start=1439
+  _globals['_GETRESPONSE']._serialized_end=1494
+  _globals['_LISTREQUEST']._serialized_start=1496
+  _globals['_LISTREQUEST']._serialized_end=1577
+  _globals['_LISTRESPONSE']._serialized_start=1579
+  _globals['_LISTRESPONSE']._serialized_end=1662
+  _globals['_WATCHREQUEST']._serialized_start=1664
+  _globals['_WATCHREQUEST']._serialized_end=1715
+  _globals['_WATCHRESPONSE']._serialized_start=1717
+  _globals['_WATCHRESPONSE']._serialized_end=1834
+  _globals['_CANCELREQUEST']._serialized_start=1836
+  _globals['_CANCELREQUEST']._serialized_end=1886
+  _globals['_CANCELRESPONSE']._serialized_start=1888
+  _globals['_CANCELRESPONSE']._serialized_end=1904
+  _globals['_RESUMEREQUEST']._serialized_start=1906
+  _globals['_RESUMEREQUEST']._serialized_end=1993
+  _globals['_RESUMERESPONSE']._serialized_start=1995
+  _globals['_RESUMERESPONSE']._serialized_end=2011
+  _globals['_GETTREEREQUEST']._serialized_start=2013
+  _globals['_GETTREEREQUEST']._serialized_end=2087
+  _globals['_NODE']._serialized_start=2090
+  _globals['_NODE']._serialized_end=2412
+  _globals['_GETTREERESPONSE']._serialized_start=2414
+  _globals['_GETTREERESPONSE']._serialized_end=2495
+  _globals['_EXPORTLOGREQUEST']._serialized_start=2497
+  _globals['_EXPORTLOGREQUEST']._serialized_end=2579
+  _globals['_EXPORTLOGRESPONSE']._serialized_start=2581
+  _globals['_EXPORTLOGRESPONSE']._serialized_end=2662
+  _globals['_LISTPOOLSREQUEST']._serialized_start=2664
+  _globals['_LISTPOOLSREQUEST']._serialized_end=2682
+  _globals['_LISTPOOLSRESPONSE']._serialized_start=2684
+  _globals['_LISTPOOLSRESPONSE']._serialized_end=2742
+  _globals['_POOL']._serialized_start=2744
+  _globals['_POOL']._serialized_end=2814
+  _globals['_SEARCHSERVICE']._serialized_start=2902
+  _globals['_SEARCHSERVICE']._serialized_end=3617
 # @@protoc_insertion_point(module_scope)

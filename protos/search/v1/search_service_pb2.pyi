@@ -1,6 +1,7 @@
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from protos.events.v1 import candidate_pb2 as _candidate_pb2
 from protos.events.v1 import envelope_pb2 as _envelope_pb2
+from protos.events.v1 import evaluation_pb2 as _evaluation_pb2
 from protos.events.v1 import search_pb2 as _search_pb2
 from protos.events.v1 import values_pb2 as _values_pb2
 from google.protobuf.internal import containers as _containers
@@ -66,7 +67,7 @@ class SubmitResponse(_message.Message):
     def __init__(self, search_id: _Optional[str] = ..., created: bool = ...) -> None: ...
 
 class Search(_message.Message):
-    __slots__ = ("search_id", "operator_name", "chip", "policy", "phase", "outcome", "reason", "detail", "charged", "budget_evaluations", "nodes", "evaluating", "synthesizing", "best_candidate_id", "best_speedup_ppm", "winner_id", "winner_speedup_ppm", "winner_low_ppm", "winner_high_ppm", "elapsed_ns", "eta_ns", "submitted_at", "priority", "journal_length", "spent", "model_budget")
+    __slots__ = ("search_id", "operator_name", "chip", "policy", "phase", "outcome", "reason", "detail", "charged", "budget_evaluations", "nodes", "evaluating", "synthesizing", "best_candidate_id", "best_speedup_ppm", "winner_id", "winner_speedup_ppm", "winner_low_ppm", "winner_high_ppm", "elapsed_ns", "eta_ns", "submitted_at", "priority", "journal_length", "spent", "model_budget", "basis", "cost_unit", "reference_cost", "best_cost")
     SEARCH_ID_FIELD_NUMBER: _ClassVar[int]
     OPERATOR_NAME_FIELD_NUMBER: _ClassVar[int]
     CHIP_FIELD_NUMBER: _ClassVar[int]
@@ -93,6 +94,10 @@ class Search(_message.Message):
     JOURNAL_LENGTH_FIELD_NUMBER: _ClassVar[int]
     SPENT_FIELD_NUMBER: _ClassVar[int]
     MODEL_BUDGET_FIELD_NUMBER: _ClassVar[int]
+    BASIS_FIELD_NUMBER: _ClassVar[int]
+    COST_UNIT_FIELD_NUMBER: _ClassVar[int]
+    REFERENCE_COST_FIELD_NUMBER: _ClassVar[int]
+    BEST_COST_FIELD_NUMBER: _ClassVar[int]
     search_id: str
     operator_name: str
     chip: str
@@ -119,7 +124,11 @@ class Search(_message.Message):
     journal_length: int
     spent: _candidate_pb2.Usage
     model_budget: _values_pb2.ModelBudget
-    def __init__(self, search_id: _Optional[str] = ..., operator_name: _Optional[str] = ..., chip: _Optional[str] = ..., policy: _Optional[str] = ..., phase: _Optional[str] = ..., outcome: _Optional[str] = ..., reason: _Optional[str] = ..., detail: _Optional[str] = ..., charged: _Optional[int] = ..., budget_evaluations: _Optional[int] = ..., nodes: _Optional[int] = ..., evaluating: _Optional[int] = ..., synthesizing: _Optional[int] = ..., best_candidate_id: _Optional[str] = ..., best_speedup_ppm: _Optional[int] = ..., winner_id: _Optional[str] = ..., winner_speedup_ppm: _Optional[int] = ..., winner_low_ppm: _Optional[int] = ..., winner_high_ppm: _Optional[int] = ..., elapsed_ns: _Optional[int] = ..., eta_ns: _Optional[int] = ..., submitted_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., priority: _Optional[int] = ..., journal_length: _Optional[int] = ..., spent: _Optional[_Union[_candidate_pb2.Usage, _Mapping]] = ..., model_budget: _Optional[_Union[_values_pb2.ModelBudget, _Mapping]] = ...) -> None: ...
+    basis: str
+    cost_unit: str
+    reference_cost: int
+    best_cost: int
+    def __init__(self, search_id: _Optional[str] = ..., operator_name: _Optional[str] = ..., chip: _Optional[str] = ..., policy: _Optional[str] = ..., phase: _Optional[str] = ..., outcome: _Optional[str] = ..., reason: _Optional[str] = ..., detail: _Optional[str] = ..., charged: _Optional[int] = ..., budget_evaluations: _Optional[int] = ..., nodes: _Optional[int] = ..., evaluating: _Optional[int] = ..., synthesizing: _Optional[int] = ..., best_candidate_id: _Optional[str] = ..., best_speedup_ppm: _Optional[int] = ..., winner_id: _Optional[str] = ..., winner_speedup_ppm: _Optional[int] = ..., winner_low_ppm: _Optional[int] = ..., winner_high_ppm: _Optional[int] = ..., elapsed_ns: _Optional[int] = ..., eta_ns: _Optional[int] = ..., submitted_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., priority: _Optional[int] = ..., journal_length: _Optional[int] = ..., spent: _Optional[_Union[_candidate_pb2.Usage, _Mapping]] = ..., model_budget: _Optional[_Union[_values_pb2.ModelBudget, _Mapping]] = ..., basis: _Optional[str] = ..., cost_unit: _Optional[str] = ..., reference_cost: _Optional[int] = ..., best_cost: _Optional[int] = ...) -> None: ...
 
 class GetRequest(_message.Message):
     __slots__ = ("search_id",)
@@ -206,7 +215,7 @@ class GetTreeRequest(_message.Message):
     def __init__(self, search_id: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
 
 class Node(_message.Message):
-    __slots__ = ("candidate_id", "parent_ids", "kernel_id", "language", "move", "label", "speedup_ppm", "bound", "source_hash", "pruned", "usage", "endpoint", "model", "asking")
+    __slots__ = ("candidate_id", "parent_ids", "kernel_id", "language", "move", "label", "speedup_ppm", "bound", "source_hash", "pruned", "usage", "endpoint", "model", "asking", "estimate")
     CANDIDATE_ID_FIELD_NUMBER: _ClassVar[int]
     PARENT_IDS_FIELD_NUMBER: _ClassVar[int]
     KERNEL_ID_FIELD_NUMBER: _ClassVar[int]
@@ -221,6 +230,7 @@ class Node(_message.Message):
     ENDPOINT_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     ASKING_FIELD_NUMBER: _ClassVar[int]
+    ESTIMATE_FIELD_NUMBER: _ClassVar[int]
     candidate_id: str
     parent_ids: _containers.RepeatedScalarFieldContainer[str]
     kernel_id: str
@@ -235,7 +245,8 @@ class Node(_message.Message):
     endpoint: str
     model: str
     asking: str
-    def __init__(self, candidate_id: _Optional[str] = ..., parent_ids: _Optional[_Iterable[str]] = ..., kernel_id: _Optional[str] = ..., language: _Optional[str] = ..., move: _Optional[str] = ..., label: _Optional[str] = ..., speedup_ppm: _Optional[int] = ..., bound: _Optional[str] = ..., source_hash: _Optional[str] = ..., pruned: _Optional[str] = ..., usage: _Optional[_Union[_candidate_pb2.Usage, _Mapping]] = ..., endpoint: _Optional[str] = ..., model: _Optional[str] = ..., asking: _Optional[str] = ...) -> None: ...
+    estimate: _evaluation_pb2.Estimate
+    def __init__(self, candidate_id: _Optional[str] = ..., parent_ids: _Optional[_Iterable[str]] = ..., kernel_id: _Optional[str] = ..., language: _Optional[str] = ..., move: _Optional[str] = ..., label: _Optional[str] = ..., speedup_ppm: _Optional[int] = ..., bound: _Optional[str] = ..., source_hash: _Optional[str] = ..., pruned: _Optional[str] = ..., usage: _Optional[_Union[_candidate_pb2.Usage, _Mapping]] = ..., endpoint: _Optional[str] = ..., model: _Optional[str] = ..., asking: _Optional[str] = ..., estimate: _Optional[_Union[_evaluation_pb2.Estimate, _Mapping]] = ...) -> None: ...
 
 class GetTreeResponse(_message.Message):
     __slots__ = ("nodes", "next_page_token")

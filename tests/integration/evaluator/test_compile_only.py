@@ -10,7 +10,7 @@ import pytest
 
 from evaluator_svc.evaluators import evaluator_of
 from shared import ids, operators
-from shared.events import Evaluation, EvaluationRequested, KernelRef, Purpose, Status, Trust
+from shared.events import Basis, Bound, Evaluation, EvaluationRequested, KernelRef, Purpose, Status, Trust
 from shared.ports import open_ports
 from shared.settings import PortSettings
 from tests.integration.evaluator.pipeline import SETTINGS, evidence
@@ -128,6 +128,29 @@ def test_a_right_kernel_passes_without_a_time_and_says_what_it_takes_of_the_chip
     assert "registers a thread" in said
     assert "nothing spilled" in said
     assert "warps resident" in said
+
+
+def test_its_cost_is_modelled_from_what_it_moves_and_multiplies(judge):
+    evaluation = judge(SMALL)
+    estimate = evaluation.estimate
+    assert estimate is not None, evaluation.evidence
+    assert (estimate.basis, estimate.unit) == (Basis.MODELLED, "ns")
+    counts = {count.name: count.value for count in estimate.counts}
+    matrix, tile = 128 * 128 * 4, 64 * 64 * 4
+    assert (counts["launches"], counts["programs"]) == (1, 4)
+    assert counts["bytes_touched"] == 3 * matrix
+    assert counts["bytes_asked"] == 4 * (2 * 2 * tile + tile)  # each block reads two tiles of both, and writes one
+    assert counts["matrix_multiply_adds"] == 128**3
+    assert evaluation.diagnosis.bound in (Bound.LATENCY, Bound.LAUNCH)  # four blocks keep few bytes in flight
+    assert "modelled" in evidence(evaluation)
+    assert not evaluation.speedups
+
+
+def test_a_library_operator_whose_cost_nobody_knows_makes_no_estimate(judge):
+    evaluation = judge(SMALL.replace("        return c", "        return c + torch.mm(a, b) * 0"))
+    assert evaluation.status is Status.PASSED, evaluation.evidence
+    assert evaluation.estimate is None
+    assert "library operator aten." in evidence(evaluation)["not_modelled"]
 
 
 def test_more_shared_memory_than_a_block_has_is_told_before_any_run(judge):

@@ -1,11 +1,13 @@
 """Which facts become evidence about a move, and with what ratio."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
-from knowledge_svc import observations
-from shared.events import Bound, Purpose, Status
+from knowledge_svc import observations, records
+from knowledge_svc.distil import distil
+from shared.events import Basis, Bound, Estimate, Purpose, Status
 from tests.unit.knowledge_svc.builders import MOVE, candidate, completed
 
 
@@ -41,6 +43,40 @@ def test_the_repair_of_a_broken_parent_is_no_evidence():
 
 def test_speedups_over_different_baselines_are_not_compared():
     assert pair(completed("a", 1.0, baseline="eager"), completed("b", 2.0, baseline="compiled")) is None
+
+
+def counted(name, cost, basis=Basis.COUNTED, unit="instructions"):
+    fact = completed(name, None)
+    estimate = Estimate(basis=basis, cost=cost, unit=unit)
+    return replace(fact, evaluation=replace(fact.evaluation, estimate=estimate))
+
+
+def test_exact_counts_are_evidence_without_noise():
+    seen = pair(counted("a", 4_000), counted("b", 1_000))
+    assert seen is not None
+    assert math.exp(seen.log_ratio) == pytest.approx(0.25)
+    assert (seen.sigma, seen.unit) == (0.0, "instructions")
+    assert records.observation(records.to_json(seen)) == seen
+
+
+def test_what_a_model_says_is_no_evidence_and_units_are_not_mixed():
+    assert pair(counted("a", 4_000, Basis.MODELLED), counted("b", 1_000, Basis.MODELLED)) is None
+    assert pair(counted("a", 4_000), counted("b", 1_000, unit="model cycles")) is None
+    assert pair(counted("a", 4_000), completed("b", 2.0)) is None
+
+
+def test_a_claim_about_counts_says_so():
+    about = observations.SkillContext(move=MOVE, operator_class="", chip="no-clock", language="c", bound=Bound.UNKNOWN)
+    seen = pair(counted("a", 4_000), counted("b", 1_000))
+    assert "multiplies counted instructions by" in distil(about, [seen]).statement
+    timed = pair(completed("a", 1.0), completed("b", 2.0))
+    assert "multiplies time by" in distil(about, [timed]).statement
+
+
+def test_what_was_kept_before_costs_were_counted_is_read():
+    kept = records.to_json(observations.measured(completed("a", 1.0)))
+    old = {name: value for name, value in kept.items() if name not in ("cost", "unit")}
+    assert records.measured(old) == observations.measured(completed("a", 1.0))
 
 
 def test_a_final_re_measurement_is_not_paired():

@@ -11,10 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protos.events.v1 import envelope_pb2, evaluation_pb2, search_pb2, values_pb2
-from shared import wire
+from shared import json_codec, wire
 from shared.bus import Record
 from shared.errors import Poison
-from shared.events import EVENT_TYPES, Evaluation, KernelRef, NodePruned, OperatorRef, Status
+from shared.events import (
+    EVENT_TYPES,
+    Basis,
+    Count,
+    Estimate,
+    Evaluation,
+    KernelRef,
+    NodePruned,
+    OperatorRef,
+    Status,
+    Trust,
+)
 from shared.proto_codec import from_message, message_class, to_message
 from tests.strategies import envelopes, instances
 from tests.unit.shared.builders import a_measurement, an_envelope, an_event
@@ -128,6 +139,31 @@ def test_a_verdict_that_breaks_its_own_rule_is_poison() -> None:
     message.evaluation.status = evaluation_pb2.STATUS_TIMEOUT
     with pytest.raises(Poison, match="TIMEOUT cannot carry a speedup"):
         from_message(type(a_measurement()), message)
+
+
+def test_an_estimate_travels_and_a_verdict_without_one_has_the_bytes_it_always_had() -> None:
+    counts = (Count(name="instructions", value=2_826), Count(name="branches", value=0))
+    estimate = Estimate(basis=Basis.COUNTED, cost=4_711, unit="model cycles", counts=counts)
+    plain = Evaluation(status=Status.PASSED, trust=Trust.L3)
+    counted = replace(plain, estimate=estimate)
+    assert from_message(Evaluation, to_message(counted)) == counted
+    assert json_codec.from_plain(Evaluation, json_codec.to_plain(counted), "verdict") == counted
+    assert not to_message(plain).HasField("estimate")
+    before = {name: value for name, value in json_codec.to_plain(plain).items() if name != "estimate"}
+    assert json_codec.from_plain(Evaluation, before, "verdict") == plain
+
+
+def test_what_was_not_estimated_cannot_be_said_to_be() -> None:
+    estimate = Estimate(basis=Basis.MODELLED, cost=1, unit="ns")
+    with pytest.raises(ValueError, match="TIMEOUT cannot carry an estimate"):
+        Evaluation(status=Status.TIMEOUT, estimate=estimate)
+    with pytest.raises(ValueError, match="what was measured is not estimated"):
+        replace(a_measurement().evaluation, estimate=estimate)
+    with pytest.raises(ValueError, match="never measured"):
+        replace(estimate, basis=Basis.MEASURED)
+    for nothing in ({"cost": 0}, {"unit": ""}):
+        with pytest.raises(ValueError, match="an estimate"):
+            replace(estimate, **nothing)
 
 
 def test_an_empty_identifier_is_poison_to_read_and_an_error_to_write() -> None:

@@ -8,9 +8,10 @@ import pytest
 
 from shared import chips
 from shared.errors import UserError
-from shared.events import Bound, Status
-from synthesizer_svc.prompts import Asking, Fate, compose, has_contract
+from shared.events import Basis, Bound, Move, MoveOutcome, Status
+from synthesizer_svc.prompts import Asking, Fate, compose, has_contract, parts
 from synthesizer_svc.prompts.budget import PartName
+from tests.builders import an_estimate
 from tests.unit.synthesizer_svc.situations import (
     CHOICES,
     FIRST_DRAFT,
@@ -162,3 +163,22 @@ def test_what_came_of_a_kernel_is_said_once_in_its_history():
 def test_a_kernel_in_another_language_is_fenced_as_that():
     parent = replace(IMPROVE.parents[0], source="import triton", language="triton")
     assert "```python\nimport triton" in compose(replace(IMPROVE, parents=(parent,))).user
+
+
+def test_a_cost_is_told_with_what_it_rests_on_and_as_no_time():
+    estimated = an_estimate(4_711, Basis.COUNTED, unit="model cycles")
+    [parent] = IMPROVE.parents[:1]
+    told = compose(replace(IMPROVE, parents=(replace(parent, evaluation=estimated),))).user
+    assert "Cost of a call, counted, not timed: 4711 model cycles." in told
+    outcome = MoveOutcome(
+        candidate_id="c",
+        parent_ids=("p",),
+        move=Move(name="m"),
+        status=Status.PASSED,
+        ratio_ppm=2_000_000,
+        gain_ppm=4_000_000,
+        basis="counted",
+    )
+    assert (
+        parts.came_to(outcome) == "2.000 times less cost (counted, not timed), 0.250 times the cost of what it changed"
+    )

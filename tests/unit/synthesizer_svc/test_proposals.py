@@ -7,10 +7,11 @@ from itertools import islice
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.events import Bound, Status
+from shared.events import Basis, Bound, Status
 from synthesizer_svc.schedule.proposal import changes
 from synthesizer_svc.schedule.propose import propose
 from synthesizer_svc.schedule.schedule import Schedule
+from tests.builders import an_estimate
 from tests.unit.synthesizer_svc.spaces import POINTS, SPACE, a_parent, a_situation, a_skill, failed, measured
 
 schedules = st.tuples(*(st.sampled_from(d.values) for d in SPACE.decisions)).map(
@@ -93,6 +94,16 @@ def test_a_move_records_where_it_came_from_and_why_with_numbers():
     }
     assert "memory-bound at 43 % of the speed of light, 1.30x the baseline" in move.rationale
     assert "skips the read for ownership" in move.rationale
+
+
+def test_where_costs_are_estimated_the_cheaper_parent_is_the_better_one():
+    cheap = a_parent(evaluation=an_estimate(1_000, Basis.COUNTED, unit="instructions"), name="a")
+    dear = a_parent(evaluation=an_estimate(4_000, Basis.COUNTED, unit="instructions"), name="z")
+    assert cheap.worth > dear.worth
+    assert a_parent(evaluation=measured(ratio=1.4)).worth > a_parent(evaluation=measured(ratio=1.3)).worth
+    single = next(p for p in propose(a_situation(parents=(cheap,))) if p.move.name == "pointwise:stores=streaming")
+    assert "1,000 instructions a call (counted)" in single.move.rationale
+    assert "baseline" not in single.move.rationale
 
 
 def _mean_rank(name: str, **situation) -> float:
