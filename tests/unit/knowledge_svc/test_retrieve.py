@@ -97,6 +97,79 @@ def test_the_document_a_person_would_want_is_among_the_first_three(librarian, as
     assert expected in [passage.document_id for passage in found]
 
 
+GPU = KnowledgeQuery(chip="nvidia-sm_90", language="triton")
+MI300X, MI250 = (KnowledgeQuery(chip=chip, language="triton") for chip in ("amd-gfx942", "amd-gfx90a"))
+RVV = KnowledgeQuery(chip="riscv-rvv", language="c-rvv")
+
+OTHER_CHIPS = [
+    (GPU, {"operator_class": "reduction", "bound": Bound.MEMORY, "words": "row softmax"}, "guidance/triton-reductions"),
+    (
+        GPU,
+        {
+            "operator_class": "reduction",
+            "bound": Bound.MEMORY,
+            "words": "fewer passes over the data, fusion layer norm",
+        },
+        "guidance/triton-reductions",
+    ),
+    (GPU, {"operator_class": "pointwise", "bound": Bound.MEMORY, "words": "gelu bias"}, "guidance/triton-pointwise"),
+    (GPU, {"operator_class": "contraction", "bound": Bound.COMPUTE, "words": "matmul"}, "guidance/triton-matmul"),
+    (GPU, {"error": "LAUNCH_FAILED k needs 300000 bytes of shared memory a block"}, "guidance/triton-debug"),
+    (GPU, {"bound": Bound.OCCUPANCY, "words": "registers a thread, warps resident"}, "hardware/nvidia/hopper"),
+    (MI300X, {"bound": Bound.OCCUPANCY, "words": "registers wavefronts LDS"}, "hardware/amd/cdna3"),
+    (MI250, {"bound": Bound.OCCUPANCY, "words": "registers wavefronts LDS"}, "hardware/amd/cdna2"),
+    (MI250, {"operator_class": "contraction", "bound": Bound.MEMORY, "words": "matmul"}, "guidance/triton-matmul"),
+    (RVV, {"operator_class": "contraction", "bound": Bound.COMPUTE, "words": "matmul"}, "guidance/rvv-matmul"),
+    (RVV, {"words": "strips vsetvl LMUL"}, "guidance/rvv-loops"),
+    (RVV, {"words": "cycles charged by the model"}, "hardware/riscv/rvv"),
+    (RVV, {"error": "CHEAT system call 64 of the guest"}, "constraints/c-rvv"),
+]
+
+
+@pytest.mark.parametrize(("chip", "asked", "first"), OTHER_CHIPS, ids=lambda v: v if isinstance(v, str) else "")
+def test_the_first_document_for_another_chip_is_the_one_on_its_language_or_itself(librarian, chip, asked, first):
+    assert librarian.retrieve(dataclasses.replace(chip, **asked), 3)[0].document_id == first
+
+
+def test_a_module_that_runs_no_kernel_of_its_own_is_told_the_contract(librarian):
+    query = dataclasses.replace(GPU, error="NO_CUSTOM_KERNEL defines no kernel of its own", words="softmax")
+    assert "constraints/triton-modules" in [p.document_id for p in librarian.retrieve(query, 3)]
+
+
+OF_OTHERS = {
+    "cpu": ("guidance/triton", "guidance/rvv", "constraints/triton", "constraints/c-rvv", "hardware/nvidia",
+            "hardware/riscv", "hardware/amd/cdna"),
+    "gpu": ("guidance/rvv", "constraints/c-", "hardware/intel", "hardware/x86", "hardware/amd", "hardware/riscv"),
+    "rvv": ("guidance/triton", "constraints/triton", "constraints/c-abi", "hardware/intel", "hardware/x86",
+            "hardware/amd", "hardware/nvidia"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("query", "others"),
+    [
+        (CPU, OF_OTHERS["cpu"]),
+        (dataclasses.replace(CPU, language="python"), OF_OTHERS["cpu"]),
+        (GPU, OF_OTHERS["gpu"]),
+        (RVV, OF_OTHERS["rvv"]),
+    ],
+    ids=["cpu", "cpu-python", "gpu", "rvv"],
+)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"words": "triton warps shared memory wavefronts vsetvl LMUL AVX registers kernel rows"},
+        {"bound": Bound.MEMORY, "operator_class": "reduction"},
+        {"error": "LAUNCH_FAILED CHEAT COMPILE_ERROR WRONG_RESULT shared memory triton system call"},
+    ],
+    ids=["words", "facets", "error"],
+)
+def test_no_document_is_on_another_kind_of_chip(librarian, query, others, asked):
+    found = [p.document_id for p in librarian.retrieve(dataclasses.replace(query, **asked), 100)]
+    assert found
+    assert not [name for name in found if name.startswith(others)]
+
+
 def test_a_query_of_facets_alone_finds_documents_for_them(librarian):
     found = librarian.retrieve(dataclasses.replace(CPU, operator_class="contraction", bound=Bound.COMPUTE), 5)
     assert "guidance/gemm-blocking" in [p.document_id for p in found]
