@@ -15,7 +15,7 @@ from shared.chips import ChipSheet
 from shared.errors import UserError
 from shared.events import Evaluation, EvaluationRequested, KernelRef, Purpose, Status
 from shared.machine import processor
-from shared.submissions.kernel import NATIVE, Kernel
+from shared.submissions.kernel import EMULATED, NATIVE, Kernel
 
 ATTEMPTS_MAX = 3
 """Measurements when the machine is noisy; the search uses the same number."""
@@ -51,6 +51,8 @@ def flags_of(kernel: Kernel, given: tuple[str, ...], sheet: ChipSheet) -> tuple[
     """
     if kernel.language == NATIVE:
         return given or (*DEFAULT_FLAGS, *chips.best_isa(sheet, processor().flags).flags)
+    if kernel.language == EMULATED and sheet.vector is not None:
+        return given or ("-O3", *sheet.vector.flags)
     if given:
         raise UserError(f"is for language `{NATIVE}`, this kernel is `{kernel.language}`", where="--flag")
     return ()

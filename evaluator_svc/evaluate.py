@@ -19,6 +19,11 @@ from evaluator_svc.catalogue import RELATIONS_DRAWN, RELATIONS_FINAL, chosen
 from evaluator_svc.claims import Claim
 from evaluator_svc.correctness import SETS, Checked, check, check_shape
 from evaluator_svc.device import Device
+from evaluator_svc.emulated import counting
+from evaluator_svc.emulated.counts import Seen
+from evaluator_svc.emulated.process import EmulatedRunner
+from evaluator_svc.external import conformance, costs
+from evaluator_svc.external.process import ExternalRunner
 from evaluator_svc.hosted.process import HostedRunner
 from evaluator_svc.judge import Verdict
 from evaluator_svc.kernel_policy import LibraryKernels
@@ -40,7 +45,7 @@ from evaluator_svc.trusted_child import OracleLost
 from evaluator_svc.workbench import Workbench, Workbenches
 from shared import chips
 from shared.errors import ChipError, Fatal, OperatorError, Retryable, Unavailable
-from shared.events import Entry, Evaluation, EvaluationRequested, OperatorRef, Purpose, Status, Trust
+from shared.events import Basis, Entry, Evaluation, EvaluationRequested, OperatorRef, Purpose, Status, Trust
 from shared.ports import Ports
 from shared.submissions.kernel import ENTRIES
 
@@ -54,6 +59,8 @@ NOT_MODELLED = "not_modelled"
 """Evidence of why a kernel that was interpreted has no estimate."""
 AUDIT_S, AUDIT_SLOWER = 60.0, 2
 """The limit of an audited call, and at least so many times that of another: what it does is counted meanwhile."""
+COUNTS = 2
+"""Times that an emulated kernel is counted: all must agree."""
 EXPORTED = "results"
 """Evidence that the controller has not read the results itself."""
 PRINTED_SHOWN = 200
@@ -131,6 +138,11 @@ class Evaluator:
 
     async def probe(self, *, thorough: bool) -> Finding:
         """Whether this worker still tells right from wrong: see ``canary``. ``thorough`` has the device alone."""
+        if self._target.kind is Kind.EMULATED:
+            return await counting.probe(self._toolchain, self._target)
+        if self._target.kind is Kind.EXTERNAL:
+            async with self._device.gate.shared():
+                return await conformance.probe(chips.load(self.settings.chip))
         cpus = self._cpus[-self._threads :]
         found = await self._canary.judge(cpus, cheats=self.settings.canary.cheats if thorough else 1)
         if not found.healthy or not thorough or self._target.kind is not Kind.CPU:
@@ -189,6 +201,12 @@ class Evaluator:
                     job.watch.note("cases", len(suite.cases))
                 if not verdict.passed:
                     return Evaluation(status=verdict.status, evidence=verdict.evidence, sandbox=level)
+                if self._target.kind is Kind.EMULATED:
+                    with job.watch.span("timing"):
+                        return await self._counted(job, built, suite, level, checked)
+                if self._target.kind is Kind.EXTERNAL:
+                    with job.watch.span("profile"):
+                        return await self._profiled(job, built, suite, level, checked)
                 if not self._target.timed:
                     return self._interpreted(checked, level, needed, suite)
                 with job.watch.span("timing"):
@@ -275,6 +293,45 @@ class Evaluator:
                 evidence.append(_entry(NOT_MODELLED, why))
         passed = Evaluation(status=Status.PASSED, trust=Trust.L1, evidence=tuple(evidence), sandbox=level)
         return replace(passed, estimate=made.estimate, diagnosis=made.diagnosis) if made else passed
+
+    async def _counted(self, job: _Job, built: Built, suite: Suite, level: str, checked: Checked) -> Evaluation:
+        """Right, on an emulator: what a call executes, counted in processes of their own, each the same."""
+        seen: list[Seen] = []
+        for _ in range(COUNTS):
+            async with self._runner(job, built, suite, 1) as runner:
+                assert isinstance(runner, EmulatedRunner), built.host
+                for index, data in enumerate(suite.public[0].inputs):
+                    runner.write_input(0, index, data)
+                for index in range(len(suite.outputs)):
+                    self._poison.apply(runner.output_bytes(0, index))
+                ran = await runner.run(1, timeout_s=self._call_s)
+            if isinstance(ran, RunFailure):
+                return Evaluation(status=ran.status, evidence=ran.evidence, sandbox=level)
+            assert runner.seen is not None
+            seen.append(runner.seen)
+        assert self._target.vector is not None
+        return counting.verdict(seen, self._target.vector.cycles, checked.verdict, level, built.sandbox)
+
+    async def _profiled(self, job: _Job, built: Built, suite: Suite, level: str, checked: Checked) -> Evaluation:
+        """Right, by a vendor's tool: what a call costs by its profiler, asked repeatedly."""
+        tools = self._target.external
+        assert tools is not None
+        async with self._runner(job, built, suite, 1) as runner:
+            assert isinstance(runner, ExternalRunner), built.host
+            made = await costs.cost(runner, suite.cases[0], checked.answers, self._poison, tools, self.settings.chip)
+        evidence = (*checked.verdict.evidence, *made.verdict.evidence, _entry("build_sandbox", built.sandbox))
+        if not made.verdict.passed:
+            return Evaluation(status=made.verdict.status, evidence=made.verdict.evidence, sandbox=level)
+        sure = job.request.purpose is Purpose.FINAL and tools.basis == Basis.COUNTED
+        return Evaluation(
+            status=Status.PASSED,
+            trust=lowered(Trust.L3 if sure else Trust.L2, level, built.sandbox),
+            evidence=evidence,
+            sandbox=level,
+            estimate=made.estimate,
+            diagnosis=made.diagnosis,
+            log_hash=await self._log(built.log),
+        )
 
     async def _check(self, job: _Job, built: Built, suite: Suite) -> tuple[str, Checked]:
         """The correctness stage; returns the sandbox level too."""

@@ -8,6 +8,7 @@ from typing import Protocol
 from evaluator_svc import nvidia
 from evaluator_svc.canary import Finding
 from evaluator_svc.evaluate import Evaluator
+from evaluator_svc.external.toolchain import ExternalToolchain
 from evaluator_svc.settings import Settings
 from evaluator_svc.simulated import TOOLCHAIN, SimulatedEvaluator
 from evaluator_svc.stages import Stopwatch
@@ -15,6 +16,8 @@ from evaluator_svc.toolchains import BuildFailed, Built, Toolchain
 from evaluator_svc.toolchains.by_language import ToolchainByLanguage
 from evaluator_svc.toolchains.cpu import CpuToolchain
 from evaluator_svc.toolchains.hosted import LANGUAGES, HostedToolchain
+from evaluator_svc.toolchains.riscv import LANGUAGE as RVV
+from evaluator_svc.toolchains.riscv import RiscvToolchain
 from shared import chips
 from shared.errors import ChipError
 from shared.events import Entry, Evaluation, EvaluationRequested, OperatorRef
@@ -35,7 +38,11 @@ def _amd() -> Toolchain:
     return ToolchainByLanguage(toolchains=dict.fromkeys(LANGUAGES, HostedToolchain()))
 
 
-TOOLCHAINS: dict[str, Callable[[], Toolchain]] = {"cpu": _cpu, "nvidia": _nvidia, "amd": _amd}
+def _riscv() -> Toolchain:
+    return ToolchainByLanguage(toolchains={RVV: RiscvToolchain()})
+
+
+TOOLCHAINS: dict[str, Callable[[], Toolchain]] = {"cpu": _cpu, "nvidia": _nvidia, "amd": _amd, "riscv": _riscv}
 """By the name a chip sheet gives."""
 
 
@@ -89,9 +96,12 @@ def toolchain_of(chip: str) -> Toolchain:
         ChipError: unknown chip, no adapter for it, or its compiler is missing (the message says how to install it).
     """
     sheet = chips.load(chip)
-    if sheet.toolchain not in TOOLCHAINS:
+    if sheet.toolchain == chips.EXTERNAL:
+        toolchain: Toolchain = ExternalToolchain(sheet=sheet)
+    elif sheet.toolchain in TOOLCHAINS:
+        toolchain = TOOLCHAINS[sheet.toolchain]()
+    else:
         raise ChipError(f"chip `{chip}` needs toolchain `{sheet.toolchain}`, which this worker has not")
-    toolchain = TOOLCHAINS[sheet.toolchain]()
     problem = toolchain.check()
     if problem is not None:
         raise problem

@@ -86,26 +86,15 @@ def runner_filter(*, loading: bool) -> bytes:
     return rules.program
 
 
-SIGNALS = ("kill", "tkill", "tgkill")
-"""How a process ends itself, or a child of its own; in a namespace of processes it reaches no others."""
-
-
 @cache
-def build_filter() -> bytes:
-    """The program for the build box: refused calls fail with EPERM."""
-    return _without(NEVER_IN_A_BUILD)
-
-
-@cache
-def vendor_filter(*, signals: bool) -> bytes:
-    """The program for a vendor's tool, as for a build; ``signals``: the box has its own processes, and may end them."""
-    return _without(tuple(name for name in NEVER_IN_A_BUILD if not signals or name not in SIGNALS))
-
-
-def _without(refused: tuple[str, ...]) -> bytes:
+def build_filter(*, kills_itself: bool = False) -> bytes:
+    """The program for the build box: refused calls fail with EPERM. ``kills_itself``: an emulator ends by the signal of
+    its guest.
+    """
     rules = seccompy.Filter(default=seccompy.Action.ALLOW)
-    for name in refused:
-        rules.errno(name, errno.EPERM)
+    for name in NEVER_IN_A_BUILD:
+        if name != "kill" or not kills_itself:
+            rules.errno(name, errno.EPERM)
     for name in PRETENDED:
         rules.errno(name, 0)
     for flag in NAMESPACES:

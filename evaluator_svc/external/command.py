@@ -109,7 +109,8 @@ class VendorCommand:
             size = path.lstat().st_size
             if size >= self._file_bytes:
                 raise Breach(
-                    f"wrote more than {self._file_bytes >> 20} MiB into {path.name[:80]!r}", "write less, or stop a loop"
+                    f"wrote more than {self._file_bytes >> 20} MiB into {path.name[:80]!r}",
+                    "write less, or stop a loop",
                 )
 
     def _boxed(self, work: Path, largest: int) -> Finished:
@@ -132,7 +133,7 @@ class VendorCommand:
             mounts=mounts,
             devices=tuple(Path(path) for path in self._sheet.devices),
             watched=True,
-            filter=syscalls.vendor_filter(signals=sandbox.isolated),
+            filter=syscalls.build_filter(kills_itself=sandbox.isolated),
         )
         return self._box.run([*words[1:], f"{{work}}/{REQUEST}"])
 

@@ -145,7 +145,8 @@ def cost(metrics: Mapping[str, float], metric: str, *, counted: bool) -> int:
     if metric not in metrics:
         known = ", ".join(sorted(metrics)) or "nothing"
         raise Breach(
-            f"profile told no metric `{metric}`, only {known}"[:300], "name it so in metrics, or mend the sheet's `metric`"
+            f"profile told no metric `{metric}`, only {known}"[:300],
+            "name it so in metrics, or mend the sheet's `metric`",
         )
     found = metrics[metric]
     if counted and found != int(found):
@@ -177,7 +178,8 @@ def _answer(said: Mapping[str, Any], outputs: Sequence[TensorSpec]) -> Answer:
             raise Breach(f"outputs[{index}] is {_shown(one)}", '{"dtype": …, "shape": […]}')
         if one["dtype"] != spec.dtype.value:
             raise Breach(
-                f"output {index} is {_shown(one['dtype'])}, asked for was {spec.dtype.value}", "write the request's dtype"
+                f"output {index} is {_shown(one['dtype'])}, asked for was {spec.dtype.value}",
+                "write the request's dtype",
             )
         if one["shape"] != list(spec.shape):
             raise Breach(
@@ -197,7 +199,9 @@ def _metrics(said: Mapping[str, Any]) -> dict[str, float]:
         if isinstance(number, bool) or not isinstance(number, (int, float)):
             raise Breach(f"metric `{name}` is {_shown(number)}", "expected a number")
         if not math.isfinite(number) or number < 0:
-            raise Breach(f"metric `{name}` is {number}", "expected a finite number, 0 or above; leave out what is unknown")
+            raise Breach(
+                f"metric `{name}` is {number}", "expected a finite number, 0 or above; leave out what is unknown"
+            )
     return metrics
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from evaluator_svc.cases import Case
@@ -36,7 +36,7 @@ class Costed:
 
     verdict: Verdict
     estimate: Estimate | None = None
-    diagnosis: Diagnosis = Diagnosis()
+    diagnosis: Diagnosis = field(default_factory=Diagnosis)
 
 
 async def cost(

@@ -15,7 +15,6 @@ import os
 import socket
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any, NoReturn
@@ -253,16 +252,17 @@ class _Candidate:
             wire.write_text(self._page, json.dumps(self._offline.report(), separators=(",", ":")))
             return
         audit = importlib.import_module("evaluator_svc.hosted.kernel_audit").Audit()
-        counted: dict[str, Any] = {}
-        with ExitStack() as entered:
-            entered.enter_context(audit)
-            if self._told["interpreted"]:
-                traffic = importlib.import_module("evaluator_svc.hosted.traffic").Traffic()
-                counted = entered.enter_context(traffic).kernels
-            self._calls(1, set_)
+        if self._told["interpreted"]:
+            traffic = importlib.import_module("evaluator_svc.hosted.traffic")
+            with audit, traffic.Traffic() as counted:
+                self._calls(1, set_)
+            said = traffic.told(audit.report(), counted.kernels, wire.TEXT_BYTES)
+        else:
+            with audit:
+                self._calls(1, set_)
+            said = json.dumps(audit.report())
         self._held.clear()
-        told = audit.report() | {"traffic": {name: kernel.report() for name, kernel in counted.items()}}
-        wire.write_text(self._page, json.dumps(told, separators=(",", ":")))
+        wire.write_text(self._page, said)
 
     def _failed(self, error: BaseException, *, loading: bool) -> Kind:
         kind = Kind.LOAD if loading else Kind.EXCEPTION

@@ -7,7 +7,8 @@ counted in the candidate's process, in one audited call: advice, which ranks ker
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Self
 
@@ -144,6 +145,15 @@ class Traffic:
             kind = str(a.dtype.scalar.name)
             kernel.products[kind] = kernel.products.get(kind, 0) + int(np.size(a.data)) * int(np.shape(b.data)[-1])
         return original(builder, a, b, *rest, **named)
+
+
+def told(audit: Mapping[str, Any], kernels: Mapping[str, Kernel], most: int) -> str:
+    """The audit's report with the counts of ``kernels``, or without where both do not fit ``most`` bytes: what convicts
+    has to arrive.
+    """
+    counts = {name: kernel.report() for name, kernel in kernels.items()}
+    text = json.dumps({**audit, "traffic": counts}, separators=(",", ":"))
+    return text if len(text.encode()) <= most else json.dumps(audit, separators=(",", ":"))
 
 
 def _addressed(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Array, Array]:

@@ -118,7 +118,7 @@ class Cycles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorUnit:
-    """A RISC-V processor with the vector extension (V 1.0), emulated: its instructions are counted, nothing is timed."""
+    """A RISC-V processor with the vector extension (V 1.0), emulated: counted, never timed."""
 
     name: str
     vlen: int
@@ -267,7 +267,7 @@ def best_isa(sheet: ChipSheet, cpu_flags: frozenset[str]) -> Isa:
 
 
 def machine_of(sheet: ChipSheet, cpu_flags: frozenset[str]) -> Machine:
-    """What kernels for ``sheet`` are written for: its GPU, its emulated vector unit, or the best instruction set of a processor's.
+    """What kernels for ``sheet`` are written for: its GPU or vector unit, or a processor's best set.
 
     Raises:
         ChipError: it is no GPU, and no instruction set fits.

@@ -13,11 +13,11 @@ from shared.submissions.functions import binds, imports
 from shared.submissions.interface import Interface
 from shared.submissions.solution import Solution
 
-NATIVE = "cpp"
+NATIVE, EMULATED = "cpp", "c-rvv"
 HOSTED = ("python", "triton")
 """Languages of modules that define ``ModelNew``."""
-SUFFIXES = {".cpp": "cpp", ".cc": "cpp", ".cxx": "cpp", ".py": "python"}
-ENTRIES = {"cpp": "ke_launch", "python": bare.CLASS, "triton": bare.CLASS}
+SUFFIXES = {".cpp": "cpp", ".cc": "cpp", ".cxx": "cpp", ".c": "c-rvv", ".py": "python"}
+ENTRIES = {"cpp": "ke_launch", "c-rvv": "ke_launch", "python": bare.CLASS, "triton": bare.CLASS}
 
 Describe = Callable[[], Interface]
 """What the operator's kernels are called with; may run its reference, so it is asked only when that is needed."""

@@ -64,6 +64,8 @@ class Check:
     """Runs, and gives another answer."""
     crashes: str
     hangs: str
+    idle: str
+    """Returns at once and writes nothing."""
     broken: str = ""
     """Is no program of the language."""
     flags: tuple[str, ...] = ()
@@ -72,6 +74,7 @@ class Check:
     def kernels(self) -> Mapping[str, str]:
         """File by what it is."""
         named = {"right": self.right, "wrong": self.wrong, "crashes": self.crashes, "hangs": self.hangs}
+        named["idle"] = self.idle
         return named | ({"broken": self.broken} if self.broken else {})
 
 
@@ -115,7 +118,7 @@ class External:
             raise ValueError(f"`contract` is {self.contract}: this version speaks {CONTRACT}")
         if self.basis == MEASURED:
             raise ValueError(
-                "`basis` is measured: costs that are times of a chip are not compared yet; counted and modelled ones are"
+                "`basis` is measured: times of a chip are not compared yet; counts and models are"
             )
         if self.basis not in BASES:
             raise ValueError(f"`basis` is `{self.basis}`: expected {' or '.join(BASES)}")

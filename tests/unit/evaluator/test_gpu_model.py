@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from evaluator_svc import gpu_model
 from evaluator_svc.gpu_model import NotModelled, Traffic, cost, model
+from evaluator_svc.hosted.traffic import Kernel, told
 from evaluator_svc.kernel_policy import Seen
 from evaluator_svc.resources import Report, Resources
 from shared import chips
@@ -177,3 +178,14 @@ def test_numbers_that_are_no_counts_are_not_believed(change):
     right = counts | {"products": {"fp16": 5}}
     assert gpu_model.parse(json.dumps({"traffic": {"k": right}}))[0].products == {"fp16": 5}
     assert gpu_model.parse(json.dumps({"traffic": {"k": right | change}})) == ()
+
+
+def test_counts_that_do_not_fit_the_page_leave_the_audit_whole():
+    audit = {"own": {"k": 1}, "library": {}, "compiled": False, "replays": 0}
+    kernels = {f"kernel{n}": Kernel() for n in range(3)}
+    whole = told(audit, kernels, 4096)
+    assert [kernel.name for kernel in gpu_model.parse(whole)] == list(kernels)
+    assert told(audit, kernels, len(whole)) == whole
+    cut = told(audit, kernels, len(whole) - 1)
+    assert json.loads(cut) == audit
+    assert gpu_model.parse(cut) == ()
