@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cli.submitted import Problem
-from evaluator_svc.toolchains.flags import DEFAULT_FLAGS
+from evaluator_svc.toolchains.flags import DEFAULT_FLAGS, OPTIMIZED
 from shared import chips, ids
 from shared.chips import ChipSheet
 from shared.errors import UserError
@@ -52,7 +52,7 @@ def flags_of(kernel: Kernel, given: tuple[str, ...], sheet: ChipSheet) -> tuple[
     if kernel.language == NATIVE:
         return given or (*DEFAULT_FLAGS, *chips.best_isa(sheet, processor().flags).flags)
     if kernel.language == EMULATED and sheet.vector is not None:
-        return given or ("-O3", *sheet.vector.flags)
+        return given or (*OPTIMIZED, *sheet.vector.flags)
     if given:
         raise UserError(f"is for language `{NATIVE}`, this kernel is `{kernel.language}`", where="--flag")
     return ()

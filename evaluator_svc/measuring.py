@@ -15,6 +15,7 @@ from evaluator_svc.calibration import Calibration, calibrate
 from evaluator_svc.cases import Suite
 from evaluator_svc.claims import Claim, Physics, claim
 from evaluator_svc.device import Device
+from evaluator_svc.emulated.process import EmulatedRunner
 from evaluator_svc.eviction import Evictor
 from evaluator_svc.freshness import Fresh
 from evaluator_svc.gpu_watch import DeviceWatch
@@ -156,6 +157,7 @@ class Measurer:
             cpus=bench.cpus,
             flush_ns=subject.baselines.flush_ns,
         )
+        assert not isinstance(runner, EmulatedRunner), "nothing emulated is timed"
         async with runner:
             contest = Contest(
                 runner,

@@ -191,6 +191,8 @@ def check(asked: Asked, sheet: ChipSheet) -> None:
 
 def _isa_flags(sheet: ChipSheet) -> tuple[str, ...]:
     """Of this machine's best instruction set; a chip without any in its sheet has none."""
+    if sheet.vector is not None:
+        return sheet.vector.flags
     return chips.best_isa(sheet, processor().flags).flags if sheet.isas else ()
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaluator_svc.toolchains.flags import DEFAULT_FLAGS
+from evaluator_svc.toolchains.flags import DEFAULT_FLAGS, OPTIMIZED
 from shared import operators
 from shared.chips import ChipSheet
 from shared.errors import OperatorError, UserError
@@ -17,7 +17,7 @@ from shared.submissions import definition as definitions
 from shared.submissions import interface, kernel, operator_text, solution, workload
 from shared.submissions.definition import Definition
 from shared.submissions.interface import Interface
-from shared.submissions.kernel import ENTRIES, NATIVE, Kernel
+from shared.submissions.kernel import EMULATED, ENTRIES, NATIVE, Kernel
 from shared.submissions.workload import Workload
 
 NAME_CHARS_MAX = 200
@@ -81,15 +81,20 @@ def understand(asked: Asked, sheet: ChipSheet, isa_flags: tuple[str, ...]) -> Re
         raise UserError("are both given", where="operator_source and definition")
     spec, made, one = _operator(asked)
     chosen = _kernel(asked, spec, made, one, sheet)
-    native = chosen.language == NATIVE
+    native = chosen.language in (NATIVE, EMULATED)
     if asked.flags and not native:
         raise UserError(f"are for language `{NATIVE}`, this kernel is `{chosen.language}`", where="flags")
     return Requested(
         operator=spec,
         kernel=chosen,
         entry=(asked.entry if native else "") or ENTRIES.get(chosen.language, ""),
-        flags=(asked.flags or (*DEFAULT_FLAGS, *isa_flags)) if native else (),
+        flags=(asked.flags or (*_default_flags(chosen.language), *isa_flags)) if native else (),
     )
+
+
+def _default_flags(language: str) -> tuple[str, ...]:
+    """Of a kernel that comes without any; an emulated chip has one hart, and no OpenMP."""
+    return DEFAULT_FLAGS if language == NATIVE else OPTIMIZED
 
 
 def _operator(asked: Asked) -> tuple[OperatorSpec, Definition | None, Workload | None]:

@@ -1,4 +1,4 @@
-"""Why an emulated kernel ended (pure): what the plugin saw first, then how QEMU ended.
+"""Why an emulated kernel ended: what the plugin saw first, then how QEMU ended.
 
 | what happened | status | caught by |
 |---|---|---|

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 DEFAULT_FLAGS = ("-O3", "-fopenmp")
 """Of a kernel that comes without flags, besides those of the chip's instruction set."""
+OPTIMIZED = ("-O3",)
+"""The same, of a kernel for one hart."""
 FLAGS_MAX = 64
 _NAME = r"[a-z0-9][a-z0-9-]*"
 _ALLOWED = tuple(

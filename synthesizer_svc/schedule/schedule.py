@@ -58,6 +58,12 @@ class Schedule:
         return cls(choices=tuple(sorted(json.loads(data).items())))
 
 
+def choices_of(schedule: Schedule, group: str) -> dict[str, Value]:
+    """The choices of one group, by decision name."""
+    prefix = f"{group}."
+    return {key.removeprefix(prefix): value for key, value in schedule.choices if key.startswith(prefix)}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
     """All decisions of a plan on a chip and language."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 from shared.chips import Machine
 from synthesizer_svc.schedule.emit.cpp import CppEmitter
 from synthesizer_svc.schedule.emit.port import Emitted, Emitter
+from synthesizer_svc.schedule.emit.rvv import LANGUAGE as C_RVV
+from synthesizer_svc.schedule.emit.rvv import RvvEmitter
 from synthesizer_svc.schedule.emit.triton import TritonEmitter
 from synthesizer_svc.schedule.ir import Plan
 from synthesizer_svc.schedule.schedule import Schedule, Space
 
 __all__ = ["EMITTERS", "Emitted", "Emitter", "render", "space"]
 
-EMITTERS: dict[str, Emitter] = {"cpp": CppEmitter(), "triton": TritonEmitter()}
+EMITTERS: dict[str, Emitter] = {"cpp": CppEmitter(), "triton": TritonEmitter(), C_RVV: RvvEmitter()}
 
 
 def space(language: str, plan: Plan, machine: Machine, threads: int) -> Space:

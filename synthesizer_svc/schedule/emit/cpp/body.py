@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from synthesizer_svc.schedule.emit.along import OUTER
 from synthesizer_svc.schedule.emit.cpp import reduce as rd
-from synthesizer_svc.schedule.emit.cpp.shape import OUTER, Shape
+from synthesizer_svc.schedule.emit.cpp.shape import Shape
 from synthesizer_svc.schedule.emit.cpp.types import SCALAR
 from synthesizer_svc.schedule.emit.cpp.values import Copy, Frame, Values
 from synthesizer_svc.schedule.expr import Expr

@@ -9,10 +9,11 @@ from shared.chips import Isa
 from shared.dtypes import DType
 from synthesizer_svc.schedule import expr as ex
 from synthesizer_svc.schedule import index as ix
+from synthesizer_svc.schedule.emit.along import OUTER
 from synthesizer_svc.schedule.emit.cpp.body import Body
 from synthesizer_svc.schedule.emit.cpp.contraction import decisions, emit_contraction
 from synthesizer_svc.schedule.emit.cpp.contraction_spec import Access, ContractionSpec, Lanes, Window, WindowAxis
-from synthesizer_svc.schedule.emit.cpp.shape import OUTER, Shape
+from synthesizer_svc.schedule.emit.cpp.shape import Shape
 from synthesizer_svc.schedule.emit.cpp.types import MEMORY_NAMES
 from synthesizer_svc.schedule.emit.cpp.types import Lanes as VectorLanes
 from synthesizer_svc.schedule.emit.cpp.values import Copy, Frame, Values

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shared.chips import Isa
+from synthesizer_svc.schedule.emit.along import OUTER
 from synthesizer_svc.schedule.emit.cpp import contract
 from synthesizer_svc.schedule.emit.cpp.loops import stageable, tail_units
 from synthesizer_svc.schedule.emit.cpp.nest import Row
 from synthesizer_svc.schedule.emit.cpp.prefetch import prefetches
-from synthesizer_svc.schedule.emit.cpp.shape import OUTER, Shape, shape_of
+from synthesizer_svc.schedule.emit.cpp.shape import Shape, shape_of
 from synthesizer_svc.schedule.emit.cpp.text import Lines
 from synthesizer_svc.schedule.emit.cpp.types import MEMORY_NAMES
 from synthesizer_svc.schedule.emit.cpp.values import Copy, Frame

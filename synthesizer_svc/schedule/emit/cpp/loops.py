@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from shared.dtypes import DType
 from synthesizer_svc.schedule import expr as ex
-from synthesizer_svc.schedule.emit.cpp.shape import OUTER, Shape
+from synthesizer_svc.schedule.emit.along import OUTER
+from synthesizer_svc.schedule.emit.cpp.shape import Shape
 from synthesizer_svc.schedule.emit.cpp.values import Frame
 from synthesizer_svc.schedule.expr import Expr
 from synthesizer_svc.schedule.index import Axis

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 from synthesizer_svc.schedule import expr as ex
 from synthesizer_svc.schedule.bind import row_major
+from synthesizer_svc.schedule.emit.along import INNER, OUTER
 from synthesizer_svc.schedule.emit.cpp import reduce as rd
 from synthesizer_svc.schedule.emit.cpp.body import Body
 from synthesizer_svc.schedule.emit.cpp.loops import describe, looped, tail_units
 from synthesizer_svc.schedule.emit.cpp.online import emit_online
 from synthesizer_svc.schedule.emit.cpp.prefetch import of_next_row, prefetches
-from synthesizer_svc.schedule.emit.cpp.shape import INNER, OUTER, Shape
+from synthesizer_svc.schedule.emit.cpp.shape import Shape
 from synthesizer_svc.schedule.emit.cpp.types import SCALAR
 from synthesizer_svc.schedule.emit.cpp.values import Copy, Frame, Staged, Values
 from synthesizer_svc.schedule.expr import Expr

@@ -5,8 +5,9 @@ from __future__ import annotations
 from shared.chips import Isa
 from shared.dtypes import DType
 from shared.events import Bound
+from synthesizer_svc.schedule.emit.along import INNER, OUTER, modes
 from synthesizer_svc.schedule.emit.cpp import contract, contraction_chain, prefetch
-from synthesizer_svc.schedule.emit.cpp.shape import INNER, OUTER, Shape, lanes_of, modes, shape_of
+from synthesizer_svc.schedule.emit.cpp.shape import Shape, lanes_of, shape_of
 from synthesizer_svc.schedule.ir import Group, Plan
 from synthesizer_svc.schedule.schedule import Decision, Space
 from synthesizer_svc.schedule.stages import expanded, passes, staging_candidates

@@ -13,16 +13,10 @@ from synthesizer_svc.schedule.emit.cpp.shape import vector_bits
 from synthesizer_svc.schedule.emit.cpp.text import Lines
 from synthesizer_svc.schedule.ir import Plan
 from synthesizer_svc.schedule.lazy import Buffer
-from synthesizer_svc.schedule.schedule import Schedule, Value
+from synthesizer_svc.schedule.schedule import Schedule, choices_of
 
 GROUPS_BEGIN = "// ---------------------------------------------------------------- the kernel"
 FLAGS = ("-O3", "-std=c++17", "-fno-math-errno", "-ffp-contract=fast", "-fno-trapping-math", "-Wno-psabi")
-
-
-def choices_of(schedule: Schedule, group: str) -> dict[str, Value]:
-    """The choices of one group, by decision name."""
-    prefix = f"{group}."
-    return {key.removeprefix(prefix): value for key, value in schedule.choices if key.startswith(prefix)}
 
 
 def emit_unit(plan: Plan, schedule: Schedule, isa: Isa, threads: int) -> str:

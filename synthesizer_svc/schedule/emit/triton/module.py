@@ -15,7 +15,7 @@ from synthesizer_svc.schedule.emit.triton.values import is_wide
 from synthesizer_svc.schedule.graph import Unsupported
 from synthesizer_svc.schedule.ir import Group, Plan
 from synthesizer_svc.schedule.lazy import Buffer
-from synthesizer_svc.schedule.schedule import Schedule, Value
+from synthesizer_svc.schedule.schedule import Schedule, Value, choices_of
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n"
 LIBDEVICE = "from triton.language.extra import libdevice\n"
@@ -37,12 +37,6 @@ def expect(name, tensor, shape, strides, dtype):
 
 
 '''
-
-
-def choices_of(schedule: Schedule, group: str) -> dict[str, Value]:
-    """The choices of one group, by decision name."""
-    prefix = f"{group}."
-    return {key.removeprefix(prefix): value for key, value in schedule.choices if key.startswith(prefix)}
 
 
 def emit_module(plan: Plan, schedule: Schedule, gpu: Gpu) -> str:
