@@ -35,12 +35,14 @@ def command(context: click.Context, *, as_json: bool) -> None:
         for sheet in sheets:
             found = state.of(sheet)
             click.echo(
-                json.dumps({
-                    "chip": sheet.id,
-                    "title": sheet.title,
-                    "state": found.standing.value,
-                    "missing": found.missing,
-                })
+                json.dumps(
+                    {
+                        "chip": sheet.id,
+                        "title": sheet.title,
+                        "state": found.standing.value,
+                        "missing": found.missing,
+                    }
+                )
             )
         return
     table = Table(box=None, header_style="bold")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from evaluator_svc.cases import Case
 from evaluator_svc.external import contract
@@ -24,7 +24,7 @@ COUNTS_MAX = 24
 class Profiles(Protocol):
     """What this stage needs of ``process.ExternalRunner``."""
 
-    def write_input(self, set_: int, index: int, data: memoryview) -> None: ...
+    def write_input(self, set_: int, index: int, data: Any) -> None: ...
     def input_bytes(self, set_: int, index: int) -> memoryview: ...
     def output_bytes(self, set_: int, index: int) -> memoryview: ...
     async def profile(self, set_: int) -> Answer | RunFailure: ...
@@ -54,13 +54,13 @@ async def cost(
     for _ in range(tools.repeat):
         plain = len(case.references) - len(case.in_place)
         for index, data in enumerate(case.inputs):
-            runner.write_input(0, index, memoryview(data))
+            runner.write_input(0, index, data)
         for output in range(len(case.references)):
             if output < plain:
                 poison.apply(runner.output_bytes(0, output))
             else:
                 position = case.in_place[output - plain]
-                runner.output_bytes(0, output)[:] = memoryview(case.inputs[position])
+                runner.output_bytes(0, output)[:] = memoryview(runner.input_bytes(0, position))
         answer = await runner.profile(0)
         if isinstance(answer, RunFailure):
             return Costed(verdict=_profiled(Verdict(status=answer.status, evidence=answer.evidence)))
@@ -85,11 +85,11 @@ async def cost(
         counts=contract.counts(said.metrics or {})[:COUNTS_MAX],
     )
     spread = f"{tools.metric} of {len(costs)} profiles: {', '.join(map(str, costs))}"
-    evidence = (Entry(name="profiles", value=spread),)
     summary = said.summary or f"{tools.metric} by the vendor's profiler"
     facts = tuple(Entry(name=one.name, value=str(one.value)) for one in estimate.counts)
     diagnosis = Diagnosis(bound=said.bound, evidence=facts, summary=summary)
-    return Costed(verdict=Verdict(evidence=evidence), estimate=estimate, diagnosis=diagnosis)
+    verdict = Verdict(evidence=(Entry(name="profiles", value=spread),))
+    return Costed(verdict=verdict, estimate=estimate, diagnosis=diagnosis)
 
 
 def _judged(runner: Profiles, case: Case, answers: Sequence[bytes], answer: Answer) -> Verdict:

@@ -20,7 +20,6 @@ from shared.chips.external import External
 from shared.errors import ChipError
 from shared.events import Entry, Status
 
-HOST = "external"
 SOURCE_BYTES_MAX = 4 << 20
 ABSENT = "name its three commands in a sheet of your own: docs/chips.md"
 
@@ -126,7 +125,7 @@ def _external(made: Built, language: str) -> Built:
         log=made.log,
         build_ns=made.build_ns,
         sandbox=made.sandbox,
-        host=HOST,
+        host="external",
         language=language,
     )
 

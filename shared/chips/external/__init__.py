@@ -117,9 +117,7 @@ class External:
         if self.contract != CONTRACT:
             raise ValueError(f"`contract` is {self.contract}: this version speaks {CONTRACT}")
         if self.basis == MEASURED:
-            raise ValueError(
-                "`basis` is measured: times of a chip are not compared yet; counts and models are"
-            )
+            raise ValueError("`basis` is measured: times of a chip are not compared yet; counts and models are")
         if self.basis not in BASES:
             raise ValueError(f"`basis` is `{self.basis}`: expected {' or '.join(BASES)}")
         if not self.metric or not self.unit or not self.version:

@@ -56,7 +56,7 @@ class Job:
 
 
 def run(job: Job, options: list[str], told=None) -> tuple[int, bytes]:
-    """Exit status (minus the signal) and what the harness wrote. ``told`` is called with each line of the emulator's."""
+    """Exit status (minus the signal) and what the harness wrote; ``told`` gets each line of the emulator's."""
     command = [*MACHINE, *options, str(job.program)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe if told else None) as process:
