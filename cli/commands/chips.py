@@ -13,6 +13,7 @@ from rich.table import Table
 
 from shared import chips
 from shared.chips import ChipSheet, places, state
+from shared.errors import UserError
 
 
 @click.group("chips", invoke_without_command=True)
@@ -55,8 +56,9 @@ def command(context: click.Context, *, as_json: bool) -> None:
 
 @command.command("check")
 @click.argument("sheet")
+@click.option("--only", multiple=True, metavar="NAME", help="Only the requirement of this name; may be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per requirement.")
-def check(sheet: str, *, as_json: bool) -> None:
+def check(sheet: str, *, only: tuple[str, ...], as_json: bool) -> None:
     """Try a vendor's adapter on kernels that its sheet names: SHEET is a file, or the id of a chip.
 
     Prints a line for each requirement. Exit code 1: at least one is not met.
@@ -66,15 +68,19 @@ def check(sheet: str, *, as_json: bool) -> None:
       kernelevolve chips check corvid-v1.toml
     """
     found = chips.read(Path(sheet)) if sheet.endswith(places.SUFFIX) else chips.load(sheet)
-    if not asyncio.run(_tried(found, as_json=as_json)):
+    if not asyncio.run(_tried(found, only, as_json=as_json)):
         sys.exit(1)
 
 
-async def _tried(sheet: ChipSheet, *, as_json: bool) -> bool:
-    from evaluator_svc.external.conformance import conformance  # services are loaded when they are needed
+async def _tried(sheet: ChipSheet, only: tuple[str, ...], *, as_json: bool) -> bool:
+    from evaluator_svc.external.conformance import REQUIREMENTS, conformance  # services are loaded when they are needed
+
+    for name in only:
+        if name not in REQUIREMENTS:
+            raise UserError(f"is `{name}`", where="--only", hint=f"one of {', '.join(REQUIREMENTS)}")
 
     kept = True
-    async for line in conformance(sheet):
+    async for line in conformance(sheet, only):
         kept = kept and line.kept
         plain = {"requirement": line.requirement, "kept": line.kept, "said": line.said, "mend": line.mend}
         click.echo(json.dumps(plain) if as_json else str(line))

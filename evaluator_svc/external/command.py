@@ -152,15 +152,17 @@ def regular(path: Path, name: str, size: int | None, limit: int) -> bytes:
         linked = path.is_symlink()
         what = f"{name} is a link" if linked else f"{name} cannot be opened: {error.strerror}"
         raise Breach(what, "write a regular file: links are not followed") from error
-    with os.fdopen(fd, "rb") as file:
+    try:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
             raise Breach(f"{name} is no regular file", "write a regular file")
         if size is not None and found.st_size != size:
             raise Breach(f"{name} has {found.st_size} bytes, expected {size}", "write the whole tensor, and no more")
-        if not found.st_size <= limit and size is None:
+        if size is None and found.st_size > limit:
             raise Breach(f"{name} has {found.st_size} bytes, more than {limit >> 10} KiB", "write less")
-        data = file.read(found.st_size)
-    if len(data) != found.st_size or (size is None and not data):
-        raise Breach(f"{name} is empty", "write it before the command ends")
-    return data
+        if size is None and not found.st_size:
+            raise Breach(f"{name} is empty", "write it before the command ends")
+        with os.fdopen(os.dup(fd), "rb") as file:
+            return file.read(found.st_size)
+    finally:
+        os.close(fd)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,8 +105,8 @@ class _Tried:
         return verdict
 
 
-async def conformance(sheet: ChipSheet) -> AsyncIterator[Line]:
-    """Every requirement in turn; the later ones also where an earlier one is broken, as far as that has a sense."""
+async def conformance(sheet: ChipSheet, only: Collection[str] = ()) -> AsyncIterator[Line]:
+    """Every requirement in turn, or those named; without a kernel that is built and right, none of the later ones."""
     tools = sheet.external
     if tools is None:
         yield Line(requirement="sheet", kept=False, said="it has no table [external]", mend=ABSENT)
@@ -130,21 +130,14 @@ async def conformance(sheet: ChipSheet) -> AsyncIterator[Line]:
     if missing:
         return
     tried = _Tried(sheet=sheet, tools=tools, check=tools.check, toolchain=ExternalToolchain(sheet=sheet))
-    requirements: list[tuple[str, Callable[[_Tried], Awaitable[str]]]] = [
-        ("build", _builds),
-        *([("build refuses", _refuses)] if tools.check.broken else []),
-        ("run", _right),
-        ("run fills outputs", _idle),
-        ("run tells wrong", _wrong),
-        ("run tells a crash", _crashes),
-        ("run ends", _hangs),
-        ("profile", _profiles),
-        ("profile grows", _grows),
-    ]
-    for name, requirement in requirements:
+    for name, requirement in REQUIREMENTS.items():
+        if name == "build refuses" and not tools.check.broken:
+            continue
+        if only and name not in only:
+            continue
         line = await _line(name, requirement, tried)
         yield line
-        if name == "build" and not line.kept:
+        if name in ("build", "run") and not line.kept:
             return
 
 
@@ -290,6 +283,20 @@ async def _grows(tried: _Tried) -> str:
             f"is `{tried.tools.metric}` the cost of the kernel's call?",
         )
     return f"four times the elements cost {large.estimate.cost / small.estimate.cost:.2f} times as much"
+
+
+REQUIREMENTS: dict[str, Callable[[_Tried], Awaitable[str]]] = {
+    "build": _builds,
+    "build refuses": _refuses,
+    "run": _right,
+    "run fills outputs": _idle,
+    "run tells wrong": _wrong,
+    "run tells a crash": _crashes,
+    "run ends": _hangs,
+    "profile": _profiles,
+    "profile grows": _grows,
+}
+"""By name, in the order in which they are tried; the sheet and the tools that it needs go before."""
 
 
 async def _cost(tried: _Tried, shape: tuple[int, int]) -> costs.Costed:
