@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from shared.chips import places
-from shared.errors import ChipError
 
-
-class ChipType(click.ParamType):
-    """The id of a chip."""
-
-    name = "chip"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        text = str(value)
-        if not text.endswith(places.SUFFIX):
-            return text
-        try:
-            return places.name(Path(text))
-        except ChipError as error:
-            self.fail(str(error), param, ctx)
-
-
-CHIP = ChipType()
 HELP = "Target chip: an id of `kernelevolve chips`, or the file of a sheet."
+
+
+def chip_id(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:  # noqa: ARG001
+    """The id that ``value`` is, or that the sheet at ``value`` is of.
+
+    Raises:
+        ChipError: there is no such file, or its name is no id.
+    """
+    return places.name(Path(value)) if value is not None and value.endswith(places.SUFFIX) else value

@@ -23,7 +23,7 @@ def sheets(environment: Mapping[str, str] | None = None) -> dict[str, Path]:
         ChipError: the variable names something that is not there, two sheets of one chip, or a name that is no id.
     """
     found: dict[str, Path] = {}
-    said = (os.environ if environment is None else environment).get(VARIABLE, "")
+    said = (os.environ if environment is None else environment).get("KERNELEVOLVE_CHIPS", "")
     for part in filter(None, said.split(os.pathsep)):
         for path in _below(Path(part)):
             chip = id_of(path)

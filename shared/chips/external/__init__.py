@@ -1,4 +1,4 @@
-"""What a chip sheet says of a vendor's own tools: three commands and what they tell (pure; ``docs/chips.md``).
+"""What a chip sheet says of a vendor's own tools: three commands and what they tell (``docs/chips.md``).
 
 The JSON that the commands read and write is stated by the schemas beside this file.
 """
