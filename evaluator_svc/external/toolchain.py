@@ -20,7 +20,7 @@ from shared.chips.external import External
 from shared.errors import ChipError
 from shared.events import Entry, Status
 
-SOURCE_BYTES_MAX = 4 << 20
+SOURCE_BYTES_MAX, HASHED_BYTES_MAX = 4 << 20, 1 << 20
 ABSENT = "name its three commands in a sheet of your own: docs/chips.md"
 
 
@@ -109,12 +109,13 @@ class ExternalToolchain:
 
 
 def digest(tools: External) -> str:
-    """Of what the sheet says of the tools, and of the files that lie beside it."""
+    """Of what the sheet says of the tools, and of the files that lie beside it: of large ones, name and size."""
     found = hashlib.sha256(repr((tools.version, tools.build, tools.run, tools.profile, tools.mounts)).encode())
     for path in sorted(tools.folder.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
             found.update(f"{path.relative_to(tools.folder)}\0".encode())
-            found.update(hashlib.sha256(path.read_bytes()).digest())
+            size = path.stat().st_size
+            found.update(hashlib.sha256(path.read_bytes()).digest() if size <= HASHED_BYTES_MAX else b"%d" % size)
     return found.hexdigest()
 
 

@@ -34,6 +34,8 @@ version = "1"
 basis = "{basis}"
 metric = "steps"
 unit = "steps"
+inputs_back = {back}
+flags = ["-O[0-3]"]
 suffixes = {{ toy = ".toy" }}
 """
 COMMAND = """
@@ -47,16 +49,16 @@ language = "toy"
 """
 
 
-def vendor(folder: Path, *, breach: str = "", basis: str = "counted", time_s: float = 3, chip: str = "toy") -> Path:
+def vendor(folder: Path, *, breach: str = "", basis: str = "counted", time_s: float = 3, back: bool = False) -> Path:
     """A sheet whose tool keeps the contract, but for ``breach``: ``command:what``."""
     shutil.copy(VENDOR, folder / "vendor.py")
-    text = SHEET.format(basis=basis)
+    text = SHEET.format(basis=basis, back=str(back).lower())
     for name in ("build", "run", "profile"):
         text += COMMAND.format(name=name, breach=breach, time_s=time_s)
     text += CHECK
     for name, source in KERNELS.items():
         (folder / f"{name}.toy").write_text(source)
         text += f'{name} = "{name}.toy"\n'
-    path = folder / f"{chip}.toml"
+    path = folder / "toy.toml"
     path.write_text(text)
     return path

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from sheets import PYTHON, vendor
-
 from evaluator_svc.external.conformance import Line, conformance
 from shared import chips
+from tests.integration.external.sheets import PYTHON, vendor
 
 pytestmark = [
     pytest.mark.skipif(not PYTHON.exists(), reason="the vendor for tests is run by /usr/bin/python3"),

@@ -94,8 +94,9 @@ def chip(folder: pathlib.Path, request: dict) -> None:
     space: dict = {}
     exec((folder / request["artefact"]).read_text(), space)
     space["kernel"](inputs, outputs, request["inputs"][0]["shape"])
-    for one, data in zip(request["outputs"], outputs, strict=True):
-        (folder / one["after"]).write_bytes(data.tobytes())
+    for one, data in zip([*request["inputs"], *request["outputs"]], [*inputs, *outputs], strict=True):
+        if "after" in one:
+            (folder / one["after"]).write_bytes(data.tobytes())
 
 
 if sys.argv[1] == "chip":
