@@ -24,7 +24,8 @@ from shared.events import Evaluation, KernelRef, SearchStarted
 from shared.machine import processor
 from shared.operators import OperatorSpec
 
-LANGUAGES = ("cpp",)
+NATIVE = "cpp"
+LANGUAGES = (NATIVE, "python", "triton")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,21 +121,24 @@ def render(spec: OperatorSpec, winner: Winner, chip: ChipSheet, signature: Signa
         "evaluation": winner.evaluation,
         "threads": winner.threads,
         "command": winner.command,
-        "compile_line": " ".join(["g++", *BASE_FLAGS, *kernel.flags, "-I.", "-o", "kernel.so", "kernel.cpp"]),
+        "device": "cuda" if chip.gpu else "cpu",
+        "architecture": chip.architecture,
     }
-    return {
-        "kernel.cpp": winner.source,
-        HEADER_NAME: header(),
+    written = _native(winner) if kernel.language == NATIVE else {"kernel.py": winner.source}
+    built = _how_native(winner, chip) if kernel.language == NATIVE else {"architecture": chip.architecture}
+    form = "native" if kernel.language == NATIVE else "hosted"
+    build = _what(spec, winner, chip, op) | built
+    return written | {
         "reference.py": spec.source,
-        "build.json": json.dumps(build_facts(spec, winner, chip, op), indent=1) + "\n",
-        "README.md": _ENVIRONMENT.get_template("artefact_readme.md.j2").render(facts),
-        f"{identifier}_kernel.py": _ENVIRONMENT.get_template("kernel_module.py.j2").render(facts),
+        "build.json": json.dumps(build, indent=1) + "\n",
+        "README.md": _ENVIRONMENT.get_template("artefact_readme.md.j2").render(facts | {"build": build}),
+        f"{identifier}_kernel.py": _ENVIRONMENT.get_template(f"kernel_module_{form}.py.j2").render(facts),
     }
 
 
-def build_facts(spec: OperatorSpec, winner: Winner, chip: ChipSheet, op: str) -> dict[str, object]:
-    """How the kernel is built and what it was: ``build.json``."""
-    kernel, environment = winner.kernel, winner.evaluation.environment
+def _what(spec: OperatorSpec, winner: Winner, chip: ChipSheet, op: str) -> dict[str, object]:
+    """What the kernel is, for ``build.json``."""
+    kernel = winner.kernel
     return {
         "operator": spec.ref.name,
         "operator_sha256": spec.ref.source_hash,
@@ -144,9 +148,20 @@ def build_facts(spec: OperatorSpec, winner: Winner, chip: ChipSheet, op: str) ->
         "kernel_id": kernel.kernel_id,
         "source_sha256": ids.content_hash(winner.source.encode()),
         "entry": kernel.entry,
-        "flags": [*BASE_FLAGS, *kernel.flags],
+    }
+
+
+def _native(winner: Winner) -> dict[str, str]:
+    return {"kernel.cpp": winner.source, HEADER_NAME: header()}
+
+
+def _how_native(winner: Winner, chip: ChipSheet) -> dict[str, object]:
+    """How a native kernel is built, for ``build.json``."""
+    flags, environment = winner.kernel.flags, winner.evaluation.environment
+    return {
+        "flags": [*BASE_FLAGS, *flags],
         "compiler": next((entry.value for entry in environment if entry.name == "compiler"), "g++"),
-        "cpu_flags": cpu_flags(kernel.flags, chip),
+        "cpu_flags": cpu_flags(flags, chip),
     }
 
 

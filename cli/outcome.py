@@ -82,6 +82,8 @@ def best_object(tree: Tree, winner: Node, artefact: Path | None) -> dict[str, An
         "estimate": estimates.plain(evaluation.estimate, tree.reference),
         "median_us": {timing.name: timing.median_ns / NS_PER_US for timing in evaluation.timings},
         "sol_fraction": evaluation.roofline.fraction_ppm / PPM if evaluation.roofline.floor_ns else None,
+        "bound": evaluation.diagnosis.bound.value,
+        "diagnosis": evaluation.diagnosis.summary,
         "artefact": str(artefact) if artefact else None,
     }
 

@@ -8,6 +8,7 @@ from search_svc import limits, spending, writers
 from search_svc.tree import Expansion, Node, Offspring, Stage, Tree, change_offspring, put, put_node
 from shared.events import CandidateProduced, CandidateRejected, ExpansionFailed, ExpansionRequested
 from shared.model_errors import NO_ANSWER
+from shared.usage import by_a_model
 
 BARREN_MAX = 3
 """Expansions of one node in a row without a new kernel, after which the node counts as exhausted."""
@@ -96,7 +97,10 @@ def candidate_rejected(tree: Tree, event: CandidateRejected) -> Tree:
     expansion = tree.expansions.get(event.expansion_id)
     if expansion is None or event.index not in expansion.open:
         return replace(tree, ignored=tree.ignored + 1)
-    tree = writers.fruitless(replace(tree, rejected=tree.rejected + 1, failed_expansions_row=0), event)
+    tree = replace(tree, rejected=tree.rejected + 1, failed_expansions_row=0)
+    nobody_asked = event.code == EXHAUSTED and bool(event.context.asking) and not by_a_model(event.usage)
+    if not nobody_asked:
+        tree = writers.fruitless(tree, event)
     tree = spending.fruitless(spending.spent(tree, event), event)
     unanswered = bool(event.context.asking) and event.code in NO_ANSWER
     tree = _answered(tree, event.expansion_id, (event.index,), code=event.code, unanswered=unanswered)

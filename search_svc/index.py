@@ -20,6 +20,8 @@ from shared.events import SearchStarted
 from shared.store import Store
 
 COLLECTION = "search.index"
+PAUSED = "search.paused"
+"""Ids of searches that have paused and not gone on: they want nothing of a pool."""
 LAST_NS = 10**20 - 1
 WRITE_EVERY_NS = SECOND_NS
 
@@ -100,6 +102,10 @@ class Index:
         if before == telling and now_ns - written_ns < WRITE_EVERY_NS:
             return
         await self._documents.put(COLLECTION, key(held.search_id, tree.search.at_ns), row(tree, held.length))
+        if tree.paused and not tree.finished:
+            await self._documents.put(PAUSED, held.search_id, {})
+        elif before != telling:
+            await self._documents.delete(PAUSED, held.search_id)
         async for entry in self._journal.read(held.search_id, held.length):
             raise Conflict(f"search {held.search_id}: entry {entry.seq} came while its row was written")
         if not tree.finished:

@@ -1,7 +1,8 @@
 """Submitting and cancelling so that nothing is lost between the caller and the journal.
 
 A wish is stored before it is published. The store outlives every broker: until a search has ended, its wishes are kept
-under its id, and the sweeper publishes them again when the journal shows no trace of them.
+under its id, each in a document of its own, and the sweeper publishes them again when the journal shows no trace of
+them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from search_svc.check import check, short
-from search_svc.index import Index
+from search_svc.index import PAUSED, Index
 from search_svc.service import SUBMITTER
 from shared import envelopes, ids, tracing, wire
 from shared.clock import SECOND_NS
@@ -18,7 +19,10 @@ from shared.events import Envelope, ModelBudget, SearchCancelled, SearchResumed,
 from shared.ports import Ports
 
 OPEN = "search.open"
-"""search id -> the envelopes of its wishes, until it has ended."""
+"""search id -> the envelope of its start, until it has ended."""
+WISHES = "search.wishes"
+"""``<search id>/<resumed or cancelled>`` -> the envelope of the latest such wish, until it has ended."""
+RESUMED, CANCELLED = "resumed", "cancelled"
 REQUESTS = "search.requests"
 """client request id -> the search it became, for ever: a retry never starts a second one."""
 COUNTED_EVERY_NS = 5 * SECOND_NS
@@ -59,22 +63,21 @@ class Submissions:
     async def cancel(self, search_id: str, reason: str) -> None:
         """Ask a search to end now. One that has ended stays as it is. Raises ``UserError`` for too long a reason."""
         short(reason, "reason")
-        open_ = await self._documents.get(OPEN, search_id)
-        if open_ is None:
-            return
         event = SearchCancelled(search_id=search_id, reason=reason, at_ns=self._clock.now_ns())
-        envelope = self._envelope(event, search_id)
-        await self._documents.put(OPEN, search_id, {**open_, "cancelled": wire.to_json(envelope)})
-        await self._publish(envelope)
+        await self._wish(search_id, CANCELLED, self._envelope(event, search_id))
 
     async def resume(self, search_id: str, model: ModelBudget, *, journal_length: int) -> None:
-        """Ask a search that paused on entry ``journal_length`` - 1 to go on; asking twice is harmless."""
-        open_ = await self._documents.get(OPEN, search_id)
-        if open_ is None:
-            return
+        """Ask a search that paused on entry ``journal_length`` - 1 to go on. Asking the same twice is harmless; asked
+        again with another limit, the later one holds.
+        """
         event = SearchResumed(search_id=search_id, at_ns=self._clock.now_ns(), model=model)
-        envelope = self._envelope(event, ids.derive(search_id, "pause", journal_length))
-        await self._documents.put(OPEN, search_id, {**open_, "resumed": wire.to_json(envelope)})
+        cause_id = ids.derive(search_id, "pause", journal_length, model.tokens, model.cost_micro)
+        await self._wish(search_id, RESUMED, self._envelope(event, cause_id))
+
+    async def _wish(self, search_id: str, kind: str, envelope: Envelope) -> None:
+        if await self._documents.get(OPEN, search_id) is None:
+            return
+        await self._documents.put(WISHES, f"{search_id}/{kind}", wire.to_json(envelope))
         await self._publish(envelope)
 
     async def repeat(self, search_id: str, *, begun: bool) -> None:
@@ -86,23 +89,29 @@ class Submissions:
             return
         if not begun:
             await self._publish(wire.from_json(_object(open_["started"])))
-        for wish in ("resumed", "cancelled"):
-            if wish in open_:
-                await self._publish(wire.from_json(_object(open_[wish])))
+        for kind in (RESUMED, CANCELLED):
+            wish = await self._documents.get(WISHES, f"{search_id}/{kind}")
+            if wish is not None:
+                await self._publish(wire.from_json(wish))
 
     async def open_searches(self) -> list[str]:
         """Ids of the searches that have not ended."""
         return [search_id async for search_id, _ in self._documents.scan(OPEN)]
 
     async def open_count(self) -> int:
-        """About how many searches have not ended: as counted lately, with those submitted here since."""
+        """About how many searches are at work: as counted lately, with those submitted here since. Paused ones wait for
+        somebody, and want nothing meanwhile.
+        """
         now_ns = self._clock.monotonic_ns()
         if now_ns - self._counted_ns >= COUNTED_EVERY_NS:
-            self._open, self._counted_ns = len(await self.open_searches()), now_ns
+            paused = {search_id async for search_id, _ in self._documents.scan(PAUSED)}
+            self._open, self._counted_ns = len({*await self.open_searches()} - paused), now_ns
         return self._open
 
     async def ended(self, search_id: str) -> None:
         """Forget the wishes of a search that has ended."""
+        for kind in (RESUMED, CANCELLED):
+            await self._documents.delete(WISHES, f"{search_id}/{kind}")
         await self._documents.delete(OPEN, search_id)
 
     async def known(self, search_id: str) -> SearchStarted | None:

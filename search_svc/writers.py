@@ -11,7 +11,7 @@ from dataclasses import replace
 from search_svc import scoring
 from search_svc.tree import Node, Tree, put
 from shared.events import PPM, CandidateProduced, CandidateRejected, StageTimes, Usage, WriterRecord
-from shared.usage import UNKNOWN
+from shared.usage import UNKNOWN, by_a_model
 from shared.writers import SCHEDULE, filled_in, writer_of
 
 ATTEMPT = 1000
@@ -34,8 +34,10 @@ def judged(tree: Tree, node: Node) -> Tree:
     assert node.evaluation is not None
     time_ns, gain = _total(node.evaluation.stages), gain_micro(tree, node)
     if filled_in(node.move):
-        tree = _settle(tree, writer_of(node.context), node.usage)
-        return _settle(tree, SCHEDULE, Usage(), time_ns=time_ns, gain_micro=gain)
+        own = node.usage
+        if by_a_model(node.usage):  # otherwise nobody was asked, and nothing was tried but the schedule
+            tree, own = _settle(tree, writer_of(node.context), node.usage), Usage()
+        return _settle(tree, SCHEDULE, own, time_ns=time_ns, gain_micro=gain)
     return _settle(tree, writer_of(node.context), node.usage, time_ns=time_ns, gain_micro=gain)
 
 

@@ -1,9 +1,13 @@
-"""Expansions that other systems ask for: answered once, remembered, never published."""
+"""Expansions that other systems ask for: answered once, remembered, never published.
+
+Whose money a model takes is the caller's word (``search_id``): its account is apart from those of this installation's
+searches, so that a stranger's id spends nobody else's budget; days bound all of them together.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from shared import ids, json_codec
@@ -34,7 +38,8 @@ class Generator:
         self._expander, self._store = expander, store
 
     async def generate(self, expansion: ExpansionRequested, blobs: Mapping[str, bytes]) -> Generated:
-        """What ``expansion`` is answered with; the first answer to its id stands.
+        """What ``expansion`` is answered with; the first answer to its id stands. A pause, which lasts until somebody
+        acts, is no answer: it is not remembered, and asked again later the expansion may be answered.
 
         Raises:
             UserError: a blob is not what its name says, or ``expansion`` asks for nothing or for what is unknown.
@@ -59,20 +64,28 @@ class Generator:
         return Generated(facts=facts, blobs=await self._blobs(facts))
 
     async def _write(self, expansion: ExpansionRequested, fingerprint: str) -> dict[str, Any]:
+        paying = replace(expansion, search_id=account_of(expansion))
         try:
-            facts = await self._expander.expand(expansion)
+            facts = tuple(replace(fact, search_id=expansion.search_id) for fact in await self._expander.expand(paying))
         except Poison as error:
             raise UserError(str(error), where="expansion") from error
         answer: dict[str, Any] = {
             "fingerprint": fingerprint,
             "facts": [{"type": type(fact).__name__, "fact": json_codec.to_plain(fact)} for fact in facts],
         }
+        if any(isinstance(fact, ExpansionFailed) and fact.pauses for fact in facts):
+            return answer
         return await self._store.documents.create(GENERATED, expansion.expansion_id, answer) or answer
 
     async def _blobs(self, facts: tuple[Fact, ...]) -> dict[str, bytes]:
         kernels = [fact.kernel for fact in facts if isinstance(fact, CandidateProduced)]
         names = dict.fromkeys(name for kernel in kernels for name in _names(kernel))
         return {name: await self._store.blobs.get(name) for name in names}
+
+
+def account_of(expansion: ExpansionRequested) -> str:
+    """Whose budget pays for a model that is asked for ``expansion``."""
+    return ids.derive("generated", expansion.search_id)
 
 
 def _names(kernel: KernelRef) -> tuple[str, ...]:

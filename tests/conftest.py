@@ -5,8 +5,14 @@
 
 from __future__ import annotations
 
+import signal
+
 from hypothesis import settings
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 settings.register_profile("explore", deadline=None)
 settings.load_profile("repeatable")
+
+# A shell that starts tests in the background has them ignore Ctrl-C, and the programs under test would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

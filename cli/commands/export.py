@@ -34,6 +34,8 @@ def command(run: str, sft: Path | None, preferences: Path | None, server: str | 
     """
     if not sft and not preferences:
         raise UserError("nothing to write", where="export", hint="give --sft FILE, --preferences FILE, or both")
+    if sft and preferences and sft.resolve() == preferences.resolve():
+        raise UserError("is named twice: pairs would replace the answers", where=str(sft), hint="name two files")
     past = recorded.find(run, None, server).past
     tree = past.tree
     made = (

@@ -29,6 +29,7 @@ def of_compose(compose: Mapping[str, Any], folder: Path) -> Iterator[str]:
         yield from rules.of_process(process)
     yield from rules.of_calls(found, frozenset(compose["services"]))
     yield from rules.of_trials(found)
+    yield from rules.of_models(found)
 
 
 def of_kubernetes(k8s: Path) -> Iterator[str]:
@@ -51,6 +52,7 @@ def of_objects(objects: Sequence[Object]) -> Iterator[str]:
         yield from rules.of_process(process)
     yield from rules.of_calls(found, services)
     yield from rules.of_trials(found)
+    yield from rules.of_models(found)
     yield from rules.of_pools(objects, found)
     yield from rules.of_references(objects)
     yield from rules.of_security(objects)

@@ -13,8 +13,8 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-EXTRAS = ("cluster",)
-"""Of the project, in every image."""
+EXTRAS = ("cluster", "llm")
+"""Of the project, in the image of the services."""
 COPY = re.compile(r"^COPY (?!--from)(.+) \S+$", re.MULTILINE)
 
 
@@ -30,6 +30,8 @@ def complaints(root: Path) -> Iterator[str]:
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     if f'image.version="{project["version"]}"' not in dockerfile:
         yield f"Dockerfile: its label says another version than {project['version']}"
+    if f"'.[{','.join(EXTRAS)}]'" not in dockerfile:
+        yield f"Dockerfile: no image installs the extras {', '.join(EXTRAS)}"
     yield from unpinned((root / "deploy" / "constraints.txt").read_text(encoding="utf-8"), project)
 
 

@@ -61,6 +61,17 @@ def of_trials(processes: Sequence[Process]) -> Iterator[str]:
             yield f"{process.where}: asks evaluators without a token"
 
 
+def of_models(processes: Sequence[Process]) -> Iterator[str]:
+    """A synthesizer can be given a model and what it may spend; its key is kept elsewhere."""
+    budgets = {f"MODEL_BUDGET_{limit}" for limit in ("COST", "TOKENS", "DAY_COST", "DAY_TOKENS")}
+    for process in processes:
+        if process.settings.get("MODEL_API_KEY"):
+            yield f"{process.where}: holds the value of MODEL_API_KEY, which belongs in a secret"
+        if process.module == "synthesizer_svc":
+            missing = {"MODEL_URL", "MODEL_NAME", "MODEL_API_KEY", *budgets} - set(process.variables)
+            yield from (f"{process.where}: {name} cannot be set" for name in sorted(missing))
+
+
 def of_pools(objects: Sequence[Object], processes: Sequence[Process]) -> Iterator[str]:
     """Each ScaledObject watches the group and the topic of the chip whose workers it scales."""
     workers = {process.name: process for process in processes if _evaluates(process)}

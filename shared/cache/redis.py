@@ -64,6 +64,12 @@ PASSING_WORDS = ("BUSY ", "MASTERDOWN", "MISCONF", "NOREPLICAS", "UNBLOCKED")
 """How errors without a class begin that end by themselves."""
 
 
+def _times_cancelled() -> int:
+    """How many cancellations of the current task nobody took back."""
+    task = asyncio.current_task()
+    return task.cancelling() if task is not None else 0
+
+
 class _Server:
     """The connections, the scripts and the errors. The URL is shown to people without its user and password."""
 
@@ -126,10 +132,15 @@ class _Server:
     async def _awaited(self, client: Redis | None, work: Callable[[Redis], Awaitable[Any]]) -> Any:
         if client is None:
             raise Fatal(f"{self.shown} is closed")
+        told = _times_cancelled()
         try:
             return await work(client)
         except exceptions.RedisError as error:
             raise self._translated(error) from error
+        finally:
+            # The client may take a cancellation for one of its own timeouts, and whoever cancelled would wait for ever.
+            if _times_cancelled() > told:
+                raise asyncio.CancelledError
 
     def _translated(self, error: exceptions.RedisError) -> KernelEvolveError:
         line = f"{self.shown}: {' '.join(str(error).split())}"

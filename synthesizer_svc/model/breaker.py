@@ -84,6 +84,11 @@ class Breaker:
         self._key, self._cache, self._leases, self._settings = f"model.breaker.{name}", cache, leases, settings
         self._own_cache, self._own_leases = MemoryCache(clock), MemoryLeases(clock)
 
+    async def look(self) -> None:
+        """Raises ``Fault``, as ``admitted``, while it is open: nothing need be prepared for an attempt then."""
+        if await self._get(f"{self._key}.open") is not None:
+            raise self._left_alone(await self._record())
+
     @asynccontextmanager
     async def admitted(self, deadline_s: float) -> AsyncIterator[None]:
         """An attempt, which may take ``deadline_s``, and its outcome.
@@ -91,8 +96,7 @@ class Breaker:
         Raises:
             Fault: it is open; ``hopeless``, with the code and detail of the failure that opened it.
         """
-        if await self._get(f"{self._key}.open") is not None:
-            raise self._left_alone(await self._record())
+        await self.look()
         record = await self._record()
         probe = await self._probe(record, deadline_s) if record.trips else None
         try:

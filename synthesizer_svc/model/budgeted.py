@@ -82,10 +82,13 @@ class Limited:
 
 
 class Bill:
-    """What an attempt cost, once that is known."""
+    """What an attempt cost: nothing until it is sent, then None until that is known."""
 
     def __init__(self) -> None:
-        self.usage: Usage | None = None
+        self.usage: Usage | None = Usage()
+
+    def sent(self) -> None:
+        self.usage = None
 
     def paid(self, usage: Usage) -> None:
         self.usage = usage
@@ -218,6 +221,7 @@ class BudgetedModel:
         async with self._budgets.paying(
             request, prices=self._prices, endpoint=self.name, deadline_s=request.deadline_s
         ) as bill:
+            bill.sent()
             try:
                 completion = await self._inner.complete(request)
             except ModelError as error:

@@ -101,8 +101,8 @@ class Draft:
 
 
 def unanswered(request: CompletionRequest, *, generating: bool, prices: Prices) -> Usage:
-    """What a request without any answer may have cost. ``generating``: the endpoint may be at it before its first byte,
-    as it is when it does not stream.
+    """What a request without any answer may have cost. ``generating``: the endpoint may have been at it though
+    no byte came, as when it does not stream, or when a proxy keeps streams back until they end.
     """
     used = most(request)
     if not generating:

@@ -79,8 +79,7 @@ class Endpoint:
 
         async def attempt() -> Completion:
             try:
-                async with self._slots.held(remaining_s()), self._breaker.admitted(remaining_s()):
-                    completion = await self._adapting(request, remaining_s, spent)
+                completion = await self._adapting(request, remaining_s, spent)
             except Fault as fault:
                 spent.append(fault.usage)
                 raise
@@ -124,23 +123,40 @@ class Endpoint:
                 spent.append(fault.usage)
 
     async def _ask(self, request: CompletionRequest, call: Call, remaining_s: Callable[[], float]) -> Completion:
-        """One request.
+        """One request, paid for before anything else: who waits for money keeps nobody from a free slot, and is not
+        the one question that tries an endpoint again.
+
+        Raises:
+            Fault: no answer.
+            ModelError: who pays does not allow it.
+        """
+        await self._breaker.look()
+        async with self._payer.paying(
+            request, prices=self.settings.prices, endpoint=self.name, deadline_s=remaining_s()
+        ) as bill:
+            try:
+                async with self._slots.held(remaining_s()), self._breaker.admitted(remaining_s()):
+                    bill.sent()
+                    completion = await self._answer(request, call, remaining_s())
+            except Fault as fault:
+                bill.paid(fault.usage)
+                raise
+            bill.paid(completion.usage)
+        return completion
+
+    async def _answer(self, request: CompletionRequest, call: Call, deadline_s: float) -> Completion:
+        """What comes back.
 
         Raises:
             Fault: no answer; its detail holds no key, though the endpoint may have echoed it.
         """
         reader = AnswerReader(request, self._capabilities, self.settings.prices)
-        async with self._payer.paying(
-            request, prices=self.settings.prices, endpoint=self.name, deadline_s=remaining_s()
-        ) as bill:
-            try:
-                await self._send(call, reader, remaining_s(), answer_bytes_max(request))
-                completion = reader.finish(self._clock.now_ns() / SECOND_NS)
-            except Fault as fault:
-                bill.paid(fault.usage)
-                fault.detail, fault.parameter = self._hidden(fault.detail), self._hidden(fault.parameter)
-                raise
-            bill.paid(completion.usage)
+        try:
+            await self._send(call, reader, deadline_s, answer_bytes_max(request))
+            completion = reader.finish(self._clock.now_ns() / SECOND_NS)
+        except Fault as fault:
+            fault.detail, fault.parameter = self._hidden(fault.detail), self._hidden(fault.parameter)
+            raise
         return replace(
             completion, text=self._hidden(completion.text), model=self._hidden(completion.model), endpoint=self.name
         )
@@ -152,7 +168,8 @@ class Endpoint:
             if reader.ended:
                 return  # its connection ended badly, and it does not matter
             fault = broken(error)
-            fault.usage = reader.spent(sent=error.trouble not in (Trouble.UNREACHABLE, Trouble.UNTRUSTED))
+            sent = error.trouble not in (Trouble.UNREACHABLE, Trouble.UNTRUSTED)
+            fault.usage = reader.spent(sent=sent, waited=error.trouble in (Trouble.SILENT, Trouble.LATE))
             if error.trouble is Trouble.LATE and reader.telling:
                 fault.ailing = False  # it was at work: the question was too long for its time
             raise fault from None

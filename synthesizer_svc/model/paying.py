@@ -12,8 +12,11 @@ from synthesizer_svc.model.prices import Prices
 
 
 class Bill(Protocol):
-    """Told what an attempt cost, once that is known; an attempt that is cancelled has no known end."""
+    """Told when an attempt is sent, and what it cost, once that is known. One that is never sent costs nothing; one
+    that is cancelled afterwards has no known end.
+    """
 
+    def sent(self) -> None: ...
     def paid(self, usage: Usage) -> None: ...
 
 
@@ -44,6 +47,9 @@ class Nobody:
         deadline_s: float,  # noqa: ARG002
     ) -> AsyncIterator[Nobody]:
         yield self
+
+    def sent(self) -> None:
+        """Nothing to write down."""
 
     def paid(self, usage: Usage) -> None:
         """Nothing to write down."""

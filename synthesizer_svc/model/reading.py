@@ -104,12 +104,15 @@ class AnswerReader:
         """Whether some of an answer has come."""
         return bool(self._draft.text) or self._draft.thought
 
-    def spent(self, *, sent: bool) -> Usage:
-        """What an attempt cost that broke off. ``sent``: whether the endpoint may have got the request."""
+    def spent(self, *, sent: bool, waited: bool) -> Usage:
+        """What an attempt cost that broke off. ``sent``: whether the endpoint may have got the request; ``waited``:
+        whether it had all the time that there was, and may have generated what a proxy kept back.
+        """
         if not sent:
             return Usage(requests=1)
         if self.head is None:
-            return unanswered(self._request, generating=not self._capabilities.streaming, prices=self._prices)
+            generating = waited or not self._capabilities.streaming
+            return unanswered(self._request, generating=generating, prices=self._prices)
         return self._draft.usage(self._request, self._capabilities, self._prices)
 
     def _is_stream(self) -> bool:

@@ -46,8 +46,8 @@ QUICK = {
     "KAFKA_REBALANCE_TIMEOUT_MS": "1000",
     "KAFKA_WATCH_INTERVAL_MS": "100",
     "KAFKA_REWIND_PATIENCE_MS": "300",
-    "KAFKA_PUBLISH_TIMEOUT_MS": "1000",
-    "KAFKA_COMMIT_TIMEOUT_MS": "1000",
+    "KAFKA_PUBLISH_TIMEOUT_MS": "3000",
+    "KAFKA_COMMIT_TIMEOUT_MS": "3000",
 }
 SHARED = {**QUICK, "KAFKA_SESSION_TIMEOUT_MS": "2000", "KAFKA_REBALANCE_TIMEOUT_MS": "2000"}
 
@@ -346,7 +346,7 @@ class TestMembers:
                 assert await one.poll(0.3) is None
                 one.resume()
                 two.resume()
-                assert len(await drained(one, 0.3)) + len(await drained(two, 0.3)) == 30
+                assert len(await drained(one, two, patience_s=0.3, least=30)) == 30
 
 
 VICTIM = """
@@ -422,7 +422,7 @@ class TestBrokerOutage:
     @on_loop
     async def test_a_broker_that_hangs_is_unavailable_and_then_goes_on(self, broker: servers.Server) -> None:
         async with a_bus(broker, KAFKA_WATCH_TIMEOUT_MS="300", KAFKA_PUBLISH_TIMEOUT_MS="300") as bus:
-            await bus.publish(TOPIC, a_record(value=b"1"))
+            await patiently(lambda: bus.publish(TOPIC, a_record(value=b"1")), "publish")
             broker.freeze()
             with pytest.raises(Unavailable):
                 await bus.ping()

@@ -8,7 +8,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 
 import pytest
@@ -105,6 +105,20 @@ class TestRedisQueues(QueueContract):
         async with self.make_live() as backend:
             claims = [backend.queues.claim("q", f"w{n}", 60, 0.2) for n in range(64)]
             assert await asyncio.gather(*claims) == [None] * 64
+
+    @on_loop
+    async def test_a_cancellation_that_the_client_took_for_its_own_is_no_less_one(self) -> None:
+        async def swallows(_: object) -> int:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(60)
+            return 1
+
+        async with RedisCacheBackend(a_url()) as backend:
+            asking = asyncio.create_task(backend.leases._server.call(swallows))
+            await asyncio.sleep(0)
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
 
     @on_loop
     async def test_a_lost_bell_delays_work_and_no_more(self) -> None:

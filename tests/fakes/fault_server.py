@@ -12,7 +12,7 @@ import socket
 import ssl
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 
@@ -121,8 +121,10 @@ async def fault_server(*scripts: Script, tls: ssl.SSLContext | None = None) -> A
         except (ConnectionError, asyncio.IncompleteReadError):
             pass  # the client left, as it may
         finally:
-            del connections[task]
             writer.close()
+            with suppress(OSError):  # it was reset, or the other side did not wait for its end
+                await writer.wait_closed()
+            del connections[task]
 
     server = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls)
     handle.port = server.sockets[0].getsockname()[1]
@@ -134,6 +136,7 @@ async def fault_server(*scripts: Script, tls: ssl.SSLContext | None = None) -> A
         for writer in connections.values():
             writer.close()
         await asyncio.gather(*connections)
+        await server.wait_closed()
 
 
 async def _request(reader: asyncio.StreamReader) -> Received | None:

@@ -15,7 +15,7 @@ from tests.sim.pool_world import PoolWorld
 
 SEEDS = 4
 CHUNK = 2
-MUTANT_SEEDS = 4
+MUTANT_SEEDS = 16
 
 
 def wishes(seed: int):

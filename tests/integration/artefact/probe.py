@@ -68,6 +68,10 @@ def main(directory: str) -> None:
         facts["misaligned op"] = same(
             op(cases["misaligned"][2][0], residual, *state), reference(cases["misaligned"][2][0], residual, repeat)
         )
+        first = model(x, residual, repeat)
+        kept = [output.clone() for output in first]
+        model(x + 1, residual, repeat)
+        facts["results_are_kept"] = all(torch.equal(a, b) for a, b in zip(first, kept, strict=True))
         launches = []
         launch = shipped._launch
         if launch is not None:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,24 +12,7 @@ from search_svc.tree import Node, Stage
 from shared.errors import UserError
 from shared.events import Budget, Context, Memory, Move, SearchStarted, Usage
 from tests.integration.artefact import exported
-
-PROBE = Path(exported.__file__).with_name("probe.py")
-
-
-def probe(directory: Path, cwd: Path, *arguments: str, **environment: str) -> dict:
-    """What the probe printed, run in ``cwd`` with a cache of its own and without this project on the path."""
-    env = {"PATH": os.environ["PATH"], "HOME": str(cwd), "KERNELEVOLVE_CACHE": str(cwd / "cache")} | environment
-    done = subprocess.run(
-        [sys.executable, "-I", str(PROBE), str(directory), *arguments],
-        cwd=cwd,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=110,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+from tests.integration.artefact.probing import probe
 
 
 @pytest.fixture(scope="module")

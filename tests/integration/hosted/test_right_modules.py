@@ -175,7 +175,7 @@ wire.COMMAND = Late()
 def test_a_thread_that_fills_the_result_later_is_caught_though_it_ends(lab):
     text = forward(
         "out = torch.zeros_like(x)",
-        "threading.Thread(target=lambda: (time.sleep(0.1), out.copy_(torch.softmax(x, -1)))).start()",
+        "threading.Thread(target=lambda: (time.sleep(0.3), out.copy_(torch.softmax(x, -1)))).start()",
         "return out",
         before="import threading, time\n",
     )

@@ -55,7 +55,7 @@ def settings_for(server: FaultServer, **changes) -> EndpointSettings:
 
 @asynccontextmanager
 async def endpoint_at(
-    settings: EndpointSettings, *, backend=None, clock=None, retry=RETRY, breaker=PATIENT
+    settings: EndpointSettings, *, backend=None, clock=None, retry=RETRY, breaker=PATIENT, payer=None
 ) -> AsyncIterator[Endpoint]:
     clock = clock or SystemClock()
     backend = backend or MemoryCacheBackend(clock)
@@ -67,6 +67,7 @@ async def endpoint_at(
         clock=clock,
         retry=retry,
         breaker=breaker,
+        payer=payer,
     )
     try:
         yield endpoint

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 import pytest
@@ -13,15 +14,18 @@ import trustme
 from shared.cache.memory import MemoryCacheBackend
 from shared.clock import SECOND_NS, ManualClock, SystemClock
 from shared.errors import UserError
+from shared.events import Usage
 from synthesizer_svc.model import Completion, ModelError
 from synthesizer_svc.model.breaker import BreakerSettings
+from synthesizer_svc.model.budgeted import Bill
 from synthesizer_svc.model.capabilities import Capabilities, Protocol
+from synthesizer_svc.model.retrying import RetrySettings
 from synthesizer_svc.model.secret import Secret
 from tests.aio import on_loop
 from tests.fakes import endpoint_answers as endpoint
 from tests.fakes.endpoint_answers import TEXT, answered, completion, delta, error
 from tests.fakes.fault_server import Wire, fault_server
-from tests.integration.model.asking import QUESTION, ask, endpoint_at, outcome_of, settings_for
+from tests.integration.model.asking import PATIENT, QUESTION, ask, endpoint_at, outcome_of, settings_for
 
 KEY = Secret("sk-planted-0123456789")
 GOOD = endpoint.streamed
@@ -111,6 +115,64 @@ async def test_a_cancelled_question_frees_its_slot_and_its_connection():
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
+
+
+class Purse:
+    """Pays for everybody but ``poor``, who waits for money; keeps what was paid."""
+
+    def __init__(self, poor: str) -> None:
+        self._poor = poor
+        self.asked = asyncio.Event()
+        self.bills: list[Bill] = []
+
+    @asynccontextmanager
+    async def paying(self, request, **_):
+        if request.search_id == self._poor:
+            self.asked.set()
+            await asyncio.Event().wait()
+        self.bills.append(Bill())
+        yield self.bills[-1]
+
+
+@pytest.mark.parametrize("breaker", [PATIENT, BreakerSettings(failures_max=1, open_s=5)])
+@on_loop
+async def test_who_waits_for_money_keeps_nobody_from_a_free_slot_and_from_trying_again(breaker):
+    clock, purse = ManualClock(), Purse("poor")
+    down = answered(503, error("busy"))
+    scripts = (down, GOOD) if breaker is not PATIENT else (GOOD,)
+    async with fault_server(*scripts) as server:
+        settings = settings_for(server, concurrency=1)
+        once = RetrySettings(attempts_max=1)
+        async with endpoint_at(settings, clock=clock, retry=once, breaker=breaker, payer=purse) as model:
+            if breaker is not PATIENT:
+                assert isinstance(await outcome_of(model), ModelError)
+                clock.advance(6 * SECOND_NS)
+            waiting = asyncio.create_task(model.complete(replace(QUESTION, search_id="poor")))
+            await purse.asked.wait()
+            assert isinstance(await outcome_of(model), Completion)
+            waiting.cancel()
+            with suppress(asyncio.CancelledError):
+                await waiting
+
+
+@on_loop
+async def test_who_gives_up_while_waiting_for_a_slot_has_spent_nothing():
+    purse = Purse("nobody")
+    async with (
+        fault_server(endpoint.stalled) as server,
+        endpoint_at(settings_for(server, concurrency=1), payer=purse) as model,
+    ):
+        first = asyncio.create_task(model.complete(QUESTION))
+        while not server.received:
+            await asyncio.sleep(0.005)
+        second = asyncio.create_task(model.complete(QUESTION))
+        while len(purse.bills) < 2:
+            await asyncio.sleep(0.005)
+        for task in (second, first):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+    assert [bill.usage for bill in purse.bills] == [None, Usage()], "what was sent may be billed, and only that"
 
 
 @on_loop

@@ -179,13 +179,15 @@ TABLE: dict[str, tuple[tuple[Script, ...], Ends]] = {
     "a connection closed without an answer": ((endpoint.closed, GOOD), MENDED),
     "no HTTP": ((endpoint.not_http, GOOD), MENDED),
 }
-QUICK = replace(QUESTION, deadline_s=0.3)
+QUICK_S = 2.0
+"""Enough for the request to arrive on a machine that is busy."""
+QUICK = replace(QUESTION, deadline_s=QUICK_S)
 SLOW: dict[str, tuple[Script, Ends]] = {
-    "silence": (endpoint.silent, Ends(code="deadline", requests=1, within_s=3, billed=True)),
-    "a stream that stalls": (endpoint.stalled, Ends(code="deadline", requests=1, within_s=3, billed=True)),
-    "a drip": (endpoint.dripping, Ends(code="deadline", requests=1, within_s=3, billed=True)),
+    "silence": (endpoint.silent, Ends(code="deadline", requests=1, within_s=30, billed=True)),
+    "a stream that stalls": (endpoint.stalled, Ends(code="deadline", requests=1, within_s=30, billed=True)),
+    "a drip": (endpoint.dripping, Ends(code="deadline", requests=1, within_s=30, billed=True)),
 }
-"""With a deadline of 0.3 s."""
+"""With a deadline of ``QUICK_S``; the server would wait for as long as anybody does."""
 
 
 def check(asked, ends: Ends) -> None:
@@ -223,3 +225,15 @@ async def test_a_question_ends_as_the_table_says(fault):
 async def test_a_deadline_holds_whatever_the_endpoint_does(fault):
     script, ends = SLOW[fault]
     check(await ask(script, question=QUICK), ends)
+
+
+@pytest.mark.parametrize("deadline_s", [20.0, QUICK_S])
+@on_loop
+async def test_silence_counts_as_a_whole_answer_that_a_proxy_kept_back_and_a_cut_connection_as_the_prompt(deadline_s):
+    question = replace(QUESTION, deadline_s=deadline_s)
+    silence = await ask(endpoint.silent, question=question, silence_s=0.2 if deadline_s > QUICK_S else 30.0)
+    assert silence.outcome.usage.output_tokens >= QUESTION.output_tokens_max
+    assert silence.outcome.usage.estimated
+    cut = await ask(endpoint.closed)
+    assert cut.outcome.usage.output_tokens == 0
+    assert cut.outcome.usage.input_tokens > 0

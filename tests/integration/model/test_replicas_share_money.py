@@ -21,7 +21,8 @@ from tests.integration.model.asker import PARALLEL, question
 ROOT = Path(__file__).resolve().parents[3]
 PLENTY = 10_000_000
 QUESTIONS = 40
-DEADLINE_S = 120
+DEADLINE_S = 280
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture

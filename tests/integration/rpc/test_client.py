@@ -18,6 +18,7 @@ from tests.aio import on_loop
 from tests.integration.rpc.cluster import served_cluster
 from tests.integration.rpc.toys import Toy, toy_server
 from tests.integration.search_svc.replica import OPERATOR
+from tests.servers import free_port
 from tests.unit.cli.recorded import record
 
 BUDGET = Budget(evaluations=8)
@@ -148,9 +149,7 @@ async def test_a_watch_that_loses_its_stream_goes_on_after_the_last_entry_seen()
 
 @on_loop
 async def test_a_watch_outlasts_its_server():
-    toy = Telling(at_once=10)
-    async with toy_server(Toy()) as address:
-        pass
+    toy, address = Telling(at_once=10), f"127.0.0.1:{free_port()}"
     async with open_client(ClientSettings(server=address, retry_pause_s=0.05)) as client:
         steps = client.watch("s")
         async with toy_server(toy, listen=address):
@@ -164,8 +163,7 @@ async def test_a_watch_outlasts_its_server():
 
 @on_loop
 async def test_a_watch_of_a_server_that_was_never_there_is_unavailable():
-    async with toy_server(Toy()) as address:
-        pass
+    address = f"127.0.0.1:{free_port()}"
     async with open_client(ClientSettings(server=address, tries_max=1)) as client:
         with pytest.raises(Unavailable, match=address):
             await anext(client.watch("s"))

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import logging
 import random
+from contextlib import suppress
 from dataclasses import replace
 
 import grpc
@@ -116,15 +117,14 @@ async def outcome(channel, method: MethodDescriptor, request) -> tuple[grpc.Stat
         request
     )
     try:
-        async with asyncio.timeout(PATIENCE_S):
-            if not method.server_streaming:
-                await call
-            else:
-                for _ in range(ANSWERS_READ):
-                    if await call.read() is grpc.aio.EOF:
-                        break
-    except TimeoutError:  # a watch of a search that goes on
-        assert method.server_streaming
+        if not method.server_streaming:
+            await call
+        else:
+            with suppress(TimeoutError):  # a watch of a search that goes on
+                async with asyncio.timeout(PATIENCE_S):
+                    for _ in range(ANSWERS_READ):
+                        if await call.read() is grpc.aio.EOF:
+                            break
     except grpc.aio.AioRpcError as error:
         return error.code(), error.details() or ""
     finally:

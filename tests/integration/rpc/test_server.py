@@ -34,6 +34,7 @@ from shared.rpc.settings import ClientSettings, ServerSettings
 from tests.aio import on_loop
 from tests.integration.rpc.toys import NAME, Toy, a_get, ready, stub_of, toy_server
 from tests.integration.search_svc.replica import fresh_ports
+from tests.servers import free_port
 
 Code = grpc.StatusCode
 
@@ -276,9 +277,7 @@ async def test_a_port_that_is_taken_is_refused_in_one_line():
 
 @on_loop
 async def test_a_running_service_is_served_where_its_settings_say_until_it_is_told_to_stop():
-    async with toy_server(Toy()) as address:
-        pass
-    stop = asyncio.Event()
+    address, stop = f"127.0.0.1:{free_port()}", asyncio.Event()
     service = Toy().service()
     ports = await fresh_ports()
     async with ports.bus, stub_of(address, retry_pause_s=0.05) as stub:

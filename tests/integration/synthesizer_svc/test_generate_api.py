@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import grpc
@@ -21,10 +22,11 @@ from shared.rpc.settings import ClientSettings
 from shared.settings import PortSettings
 from synthesizer_svc import remote_knowledge, service
 from synthesizer_svc.generate import GENERATED
+from synthesizer_svc.model import ModelError
 from synthesizer_svc.no_knowledge import NoKnowledge
 from synthesizer_svc.remote_knowledge import RemoteKnowledge, client_settings
 from synthesizer_svc.remote_trials import clients
-from synthesizer_svc.settings import Settings
+from synthesizer_svc.settings import ModelSettings, Settings
 from tests.aio import on_loop
 from tests.loopback import called, refusal, served
 from tests.servers import free_port
@@ -87,6 +89,35 @@ async def test_an_operator_that_cannot_be_planned_is_a_failed_expansion_and_no_e
         answer = await stub.Generate(a_request(an_expansion(source), blobs))
     assert answer.failed.code == "unsupported_operator"
     assert not answer.candidates
+
+
+class Poor:
+    """A model whose budget is spent; keeps who should have paid."""
+
+    name = "poor"
+
+    def __init__(self) -> None:
+        self.payers: list[str] = []
+
+    async def complete(self, request):
+        self.payers.append(request.search_id)
+        raise ModelError("budget", "it is spent", pauses=True)
+
+
+@on_loop
+async def test_a_pause_is_no_answer_to_keep_and_no_other_searchs_account_pays():
+    model, alone = Poor(), replace(Settings(), model=ModelSettings(share_percent=100))
+    async with open_ports(MEMORY) as ports:
+        built = service.build(ports, alone, NoKnowledge(), model=model)
+        async with called([built], ports) as channel:
+            paused = await rpc.SynthesizerServiceStub(channel).Generate(a_request())
+        assert (paused.failed.code, paused.failed.pauses, paused.failed.search_id) == ("budget", True, "theirs")
+        assert model.payers
+        assert "theirs" not in model.payers, "their word for it is not one of this installation's searches"
+        built = service.build(ports, Settings(), NoKnowledge())
+        async with called([built], ports) as channel:
+            answer = await rpc.SynthesizerServiceStub(channel).Generate(a_request())
+    assert [candidate.search_id for candidate in answer.candidates] == ["theirs"] * 2
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,12 @@ def test_rows_are_written_one_a_line(tmp_path, asked):
         export.write(tmp_path / "nowhere" / "answers.jsonl", [])
 
 
+def test_answers_and_pairs_in_one_file_are_refused_before_anything_is_read(tmp_path):
+    file = str(tmp_path / "rows.jsonl")
+    with pytest.raises(UserError, match="named twice"):
+        export.command.main(["no-such-run", "--sft", file, "--preferences", file], standalone_mode=False)
+
+
 def test_every_conversation_is_in_the_totals_of_its_search(asked):
     asked.wrote(0, "good", a_pass())
     asked.refused(1, "prose", "no_block")

@@ -108,6 +108,12 @@ BROKEN: dict[str, tuple[Callable[[list[dict[str, Any]]], object], str]] = {
         lambda o: container(o, "synthesizer").update(
             env=[e for e in container(o, "synthesizer")["env"] if e["name"] != "KERNELEVOLVE_TOKEN"]),
         "asks evaluators without a token"),
+    "a model's key in a ConfigMap": (
+        lambda o: config(o).update(MODEL_API_KEY="sk-1") or container(o, "synthesizer").update(
+            env=[e for e in container(o, "synthesizer")["env"] if e["name"] != "MODEL_API_KEY"]),
+        "belongs in a secret"),
+    "a model that cannot be limited": (
+        lambda o: config(o).pop("MODEL_BUDGET_DAY_COST"), "MODEL_BUDGET_DAY_COST cannot be set"),
     "a file that is not mounted": (
         lambda o: config(o).update(GRPC_TOKENS="/etc/tokens.toml"), "lies in no mount"),
     "gRPC for everybody": (
@@ -154,6 +160,10 @@ BROKEN_COMPOSE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         lambda s: s["evaluator-cpu"]["environment"].update(EVALUATOR_CHIP="cpu-z80"), "unknown: add"),
     "a neighbour that is not there": (
         lambda s: s["synthesizer"]["environment"].update(KNOWLEDGE_URL="grpc://knowhow:50051"), "no service of this"),
+    "a model's key in the file": (
+        lambda s: s["synthesizer"]["environment"].update(MODEL_API_KEY="sk-1"), "belongs in a secret"),
+    "a model that cannot be named": (
+        lambda s: s["synthesizer"]["environment"].pop("MODEL_URL"), "MODEL_URL cannot be set"),
     "trial builds by nobody": (
         lambda s: s["synthesizer"]["environment"].pop("EVALUATOR_URLS"), "EVALUATOR_URLS names None for cpu-x86_64"),
 }  # fmt: skip
@@ -243,6 +253,15 @@ def test_a_package_without_a_pin_is_told():
     assert list(images.unpinned(without, project)) == ["constraints.txt: numpy is not pinned"]
     old = re.sub(r"^numpy==.*", "numpy==1.0", constraints, flags=re.MULTILINE)
     assert any("numpy==1.0, but numpy>=" in said for said in images.unpinned(old, project))
+
+
+def test_an_image_that_cannot_reach_an_endpoint_is_told(tmp_path):
+    for name in ("deploy/Dockerfile", "deploy/constraints.txt", "pyproject.toml", ".dockerignore"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    dockerfile = tmp_path / "deploy" / "Dockerfile"
+    dockerfile.write_text(dockerfile.read_text().replace("[cluster,llm]", "[cluster]"))
+    assert "Dockerfile: no image installs the extras cluster, llm" in list(images.complaints(tmp_path))
 
 
 def test_variables_are_found_where_they_are_read():

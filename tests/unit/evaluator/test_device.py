@@ -10,9 +10,9 @@ import pytest
 
 from evaluator_svc.device import Device
 from shared.adapters import open_cache
-from shared.clock import SystemClock
+from shared.clock import SECOND_NS, ManualClock, SystemClock
 from shared.errors import Retryable, Unavailable
-from tests.aio import on_loop
+from tests.aio import on_loop, until
 
 
 def device(leases, lock: Path, owner: str, wait_s: float = 30.0) -> Device:
@@ -67,12 +67,29 @@ async def test_waiting_in_vain_is_retryable(tmp_path: Path):
 
 @on_loop
 async def test_the_lease_is_renewed_for_as_long_as_the_device_is_in_use(tmp_path: Path):
-    async with open_cache("memory:", SystemClock()) as shared:
-        mine = Device(shared.leases, tmp_path / "a.lock", name="cpu", owner="a", lease_s=0.06, wait_s=30.0)
+    class Leases:
+        def __init__(self, inner) -> None:
+            self.inner, self.renewals = inner, 0
+
+        def __getattr__(self, name: str):
+            return getattr(self.inner, name)
+
+        async def renew(self, *arguments) -> bool:
+            renewed = await self.inner.renew(*arguments)
+            self.renewals += 1
+            return renewed
+
+    clock = ManualClock()
+    async with open_cache("memory:", clock) as shared:
+        leases = Leases(shared.leases)
+        mine = Device(leases, tmp_path / "a.lock", name="cpu", owner="a", lease_s=0.06, wait_s=30.0)
         name = f"device/{socket.gethostname()}/cpu"
         async with mine.exclusive():
-            await asyncio.sleep(0.3)
-            assert await shared.leases.acquire(name, "b", 1.0) is None
+            for _ in range(5):
+                clock.advance(SECOND_NS * 4 // 100)
+                assert await shared.leases.acquire(name, "b", 1.0) is None
+                before = leases.renewals
+                await until(lambda before=before: leases.renewals > before)
         assert await shared.leases.acquire(name, "b", 1.0) is not None
 
 

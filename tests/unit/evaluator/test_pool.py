@@ -21,7 +21,7 @@ from shared.events import CapacityAnnounced, Evaluation, EvaluationCompleted, St
 from shared.ports import Ports
 from shared.runtime import first_of
 from tests.aio import on_loop, until
-from tests.unit.evaluator.pooling import CHIP, TOPIC, enveloped, evidence, pool, request, verdict
+from tests.unit.evaluator.pooling import CHIP, TOPIC, Pool, enveloped, evidence, pool, request, verdict
 
 pytestmark = pytest.mark.timeout(20)
 
@@ -401,13 +401,18 @@ async def test_a_failure_to_renew_that_no_waiting_mends_ends_the_worker() -> Non
         assert "refuses us" in str(first_of(running.task.exception()))  # type: ignore[arg-type]
 
 
+async def announced(made: Pool) -> list[CapacityAnnounced]:
+    letters = [wire.decode(each.record).event async for each in made.ports.bus.history(topics.CAPACITY)]
+    return [event for event in letters if isinstance(event, CapacityAnnounced)]
+
+
 @on_loop
 async def test_a_worker_announces_itself_its_drain_and_its_end() -> None:
     async with pool() as made:
         async with made.worker(slots=3, announce_s=0.01) as running:
-            await asyncio.sleep(0.05)
-        letters = [wire.decode(each.record).event async for each in made.ports.bus.history(topics.CAPACITY)]
-    said = [event for event in letters if isinstance(event, CapacityAnnounced)]
+            while len(await announced(made)) < 2:
+                await asyncio.sleep(0.01)
+        said = await announced(made)
     states = [event.state.value for event in said]
     assert states[:2] == ["READY", "READY"]
     assert states[-2:] == ["DRAINING", "GONE"]

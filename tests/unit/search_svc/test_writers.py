@@ -116,3 +116,16 @@ def test_the_repair_of_a_kernel_without_a_time_is_held_against_the_baseline():
     broken = search.candidate(a_failure())
     search.candidate(a_pass(2_000_000), broken, asking="whole")
     assert search.records()["whole"].gain_micro == 693_147
+
+
+def test_moves_that_there_were_none_of_are_no_attempt_of_a_model_that_nobody_asked():
+    search = Search()
+    search.candidate(a_pass(1_500_000), asking="moves", usage=Usage(requests=1, input_tokens=9))
+    before = search.records()["moves"]
+    fact = rejected(search.request(), 0, "exhausted")
+    search.tree = apply.apply(search.tree, replace(fact, context=Context(memory=Memory.PARENT, asking="moves")))
+    instead = Move(name="m", parameters=(Entry(name=INSTEAD_OF, value="exhausted: no move left"),))
+    search.candidate(a_pass(1_600_000), asking="moves", usage=Usage(latency_ns=5), move=instead)
+    records = search.records()
+    assert records["moves"] == before
+    assert records["schedule"].attempts_milli == 1000

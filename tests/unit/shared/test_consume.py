@@ -495,7 +495,7 @@ async def test_with_several_in_flight_partitions_go_side_by_side_and_records_of_
             running[envelope.partition_key] -= 1
             await world.remember(envelope)
 
-        await world.consume(works, in_flight=6)
+        await world.consume(works, replace(QUICK, drain_s=60.0), in_flight=6)
         assert 1 < most <= 6
         assert sorted(world.handled) == sorted(envelope.id for envelope in envelopes)
         for key in {envelope.partition_key for envelope in envelopes}:

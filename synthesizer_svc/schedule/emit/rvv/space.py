@@ -7,6 +7,7 @@ from synthesizer_svc.schedule import expr as ex
 from synthesizer_svc.schedule.emit.along import INNER, OUTER
 from synthesizer_svc.schedule.emit.rvv.shape import fits_whole, lmul_enough, longest, usable_modes
 from synthesizer_svc.schedule.emit.rvv.types import LMULS, RegisterGroup
+from synthesizer_svc.schedule.index import Axis
 from synthesizer_svc.schedule.ir import Group, Plan
 from synthesizer_svc.schedule.schedule import Decision, Space, Value
 from synthesizer_svc.schedule.stages import expanded, passes, staging_candidates
@@ -54,7 +55,7 @@ def _widths(group: Group, vlen: int, possible: tuple[str, ...]) -> list[Decision
     return found + (_decide(group, "length", ("each", "once"), "once", _COMPUTE, why) if whole else [])
 
 
-def _lane_axes(group: Group, possible: tuple[str, ...]) -> list[ex.Axis]:
+def _lane_axes(group: Group, possible: tuple[str, ...]) -> list[Axis]:
     inner = [s.inner[-1] for s in group.stages if s.inner] if INNER in possible else []
     return inner + (list(group.outer) if OUTER in possible else [])
 

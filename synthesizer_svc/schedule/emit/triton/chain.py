@@ -251,7 +251,7 @@ class _Writer:
         out.add(f"acc = tl.zeros([{self.r.size}, {self.q.size}], tl.float32)")
         with out.block(f"for p in range(0, {chain.sizes[1]}, {self.depth})"):
             out.extend(self.p.lines("p"))
-            self._tile(out, chain.a, "a", self.p, self.s, (self.s,))
+            self._tile(out, chain.a, "a", self.p, self.s, (self.p, self.s))
             out.add(f"t = tl.dot(a, b{self._precision}).to({kind})")
             self._tile(out, chain.second.a, "c", self.r, self.p, (self.p,))
             out.add(f"acc = tl.dot(c, t, acc{self._precision})")

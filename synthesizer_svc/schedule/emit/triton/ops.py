@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 from shared.dtypes import DType
 from synthesizer_svc.schedule.emit.triton.types import TL
 from synthesizer_svc.schedule.expr import Expr
@@ -21,6 +23,8 @@ OF_TENSORS = frozenset({*LANGUAGE, *LIBDEVICE})
 """Functions that take no literals."""
 NAN = 'float("nan")'
 PROPAGATE = "propagate_nan=tl.PropagateNan.ALL"
+FLOAT32_BEYOND = 2.0**127
+"""Below that no rounding to float32 overflows."""
 
 
 def text(expr: Expr, args: list[str]) -> str:
@@ -85,4 +89,11 @@ def literal(value: float, dtype: DType) -> str:
         return NAN
     if number in (float("inf"), float("-inf")):
         return f'float("{"-" if number < 0 else ""}inf")'
+    if dtype is DType.F64 and not _single(number):
+        return f"tl.full([], {number!r}, {TL[dtype]})"
     return repr(number) if number >= 0 and not repr(number).startswith("-") else f"({number!r})"
+
+
+def _single(number: float) -> bool:
+    """Whether float32, which Triton takes a literal for beside a tensor of any type, holds ``number`` exactly."""
+    return abs(number) < FLOAT32_BEYOND and struct.unpack("f", struct.pack("f", number))[0] == number

@@ -14,6 +14,10 @@ PRODUCTS = {
     "factorization_machine_f32": ("x @ (x.transpose(1, 2) @ y)", ["torch.randn(5, 24, 40)", "torch.randn(5, 24, 36)"]),
     "from_the_left": ("(x @ y) @ z", [H.format("4, 17, 9"), H.format("4, 9, 21"), H.format("4, 21, 18")]),
     "two_batch_axes": ("x @ (y @ z)", [H.format("2, 3, 7, 9"), H.format("2, 3, 9, 11"), H.format("2, 3, 11, 18")]),
+    "infinite_where_there_is_nothing": (
+        "x @ (torch.where(y > 0.5, y, float('inf')) @ z)",
+        ["torch.randn(4, 100, 20)", "torch.rand(4, 20, 100) + 1", "torch.randn(4, 100, 10)"],
+    ),
     "three": ("x @ (x @ (x @ y))", [H.format("3, 9, 9"), H.format("3, 9, 21")]),
     "half": ("x @ y", [H.format("70, 33"), H.format("33, 50")]),
     "whole_lines": ("x @ y", [H.format("70, 40"), H.format("40, 104")]),
@@ -64,7 +68,13 @@ LONG = {
         ["torch.randn(9, 1000).half()", "torch.rand(1000).half()"],
     ),
 }
-CASES = {"products": PRODUCTS, "half_windows": WINDOWS, "long": LONG}
+DOUBLES = {
+    "clamp": ("x.clamp(-0.1, 0.3)", ["torch.randn(5, 70).double()"]),
+    "pad": ("F.pad(x, (1, 2), value=0.1).sum(-1)", ["torch.randn(5, 70).double()"]),
+    "where": ("torch.where(x > 0, 0.1, x) * 0.7 + 1e300", ["torch.randn(5, 70).double()"]),
+    "erf": ("torch.erf(x * 0.1)", ["torch.randn(5, 70).double()"]),
+}
+CASES = {"products": PRODUCTS, "half_windows": WINDOWS, "long": LONG, "doubles": DOUBLES}
 
 
 def of(families):

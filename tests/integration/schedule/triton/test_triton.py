@@ -15,7 +15,7 @@ from tests.integration.schedule import compiled, table
 OPERATORS = sorted(Path("examples/operators/gpu").glob("*.py"))
 SHOWN = [Path(f"examples/operators/gpu/{name}.py") for name in ("softmax", "linear_bias_gelu", "conv1d", "fm_product")]
 GPU = chips.load("nvidia-sm_90").gpu
-EVERY = ",".join([*table.FAMILIES, "products", "half_windows", "long"])
+EVERY = ",".join([*table.FAMILIES, "products", "half_windows", "long", "doubles"])
 SHARED = {"sm_90": GPU.shared_bytes, "gfx942": 1 << 16}
 SPILLED_MAX = 256
 """Bytes of a thread; a default that spills more was chosen badly."""
@@ -35,7 +35,7 @@ def test_kernels_of_a_family_are_as_exact_as_torch_by_default(families):
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("families", ["contractions,products", "half_windows,long"])
+@pytest.mark.parametrize("families", ["contractions,products", "half_windows,long,doubles"])
 def test_products_windows_and_long_rows_are_as_exact_as_torch_under_any_schedule(families):
     assert child("interpreted", families, "1") == []
 
