@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from cli.chip_option import HELP, chip_id
 from search_svc.policies import REGISTRY
 from search_svc.service import BASELINES
 from shared.errors import UserError
@@ -46,7 +47,7 @@ _OF_MODELS: tuple[Callable[[Any], Any], ...] = (
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.argument("operator", type=click.Path(path_type=Path)),
     click.option("--workload", default="", metavar="UUID", help="Of a definition's, when it has several."),
-    click.option("--chip", default="cpu-x86_64", show_default=True, help="Target chip; see `kernelevolve chips`."),
+    click.option("--chip", callback=chip_id, default="cpu-x86_64", show_default=True, help=HELP),
     click.option("--policy", default="greedy", show_default=True, help=f"How to search: {', '.join(REGISTRY)}."),
     click.option(
         "--policy-parameter", "parameters", multiple=True, metavar="NAME=VALUE", help="Parameter of the policy."

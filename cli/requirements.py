@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from shared import chips
+from shared.chips import state
+from shared.chips.state import Standing
 from shared.errors import ChipError, UserError
 from shared.machine import processor
 
@@ -14,7 +16,10 @@ def require_chip(chip_id: str) -> chips.ChipSheet:
         ChipError: unknown chip, or a tool is missing; says how to install it.
     """
     sheet = chips.load(chip_id)
-    missing = chips.missing_tools(sheet)
+    found = state.of(sheet)
+    if found.standing is Standing.NONE:
+        raise ChipError(f"chip `{chip_id}` has {found.said}")
+    missing = found.missing
     if missing and not sheet.without:
         what = ", ".join(missing)
         raise ChipError(f"chip `{chip_id}` needs {what}, which is not on PATH", hint="; ".join(missing.values()))

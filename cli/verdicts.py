@@ -53,6 +53,8 @@ def flags_of(kernel: Kernel, given: tuple[str, ...], sheet: ChipSheet) -> tuple[
         return given or (*DEFAULT_FLAGS, *chips.best_isa(sheet, processor().flags).flags)
     if kernel.language == EMULATED and sheet.vector is not None:
         return given or (*OPTIMIZED, *sheet.vector.flags)
+    if sheet.external is not None:
+        return given
     if given:
         raise UserError(f"is for language `{NATIVE}`, this kernel is `{kernel.language}`", where="--flag")
     return ()

@@ -22,6 +22,8 @@ from evaluator_svc.device import Device
 from evaluator_svc.emulated import counting
 from evaluator_svc.emulated.counts import Seen
 from evaluator_svc.emulated.process import EmulatedRunner
+from evaluator_svc.external import conformance, costs
+from evaluator_svc.external.process import ExternalRunner
 from evaluator_svc.hosted.process import HostedRunner
 from evaluator_svc.judge import Verdict
 from evaluator_svc.kernel_policy import LibraryKernels
@@ -43,7 +45,7 @@ from evaluator_svc.trusted_child import OracleLost
 from evaluator_svc.workbench import Workbench, Workbenches
 from shared import chips
 from shared.errors import ChipError, Fatal, OperatorError, Retryable, Unavailable
-from shared.events import Entry, Evaluation, EvaluationRequested, OperatorRef, Purpose, Status, Trust
+from shared.events import Basis, Entry, Evaluation, EvaluationRequested, OperatorRef, Purpose, Status, Trust
 from shared.ports import Ports
 from shared.submissions.kernel import ENTRIES
 
@@ -138,6 +140,9 @@ class Evaluator:
         """Whether this worker still tells right from wrong: see ``canary``. ``thorough`` has the device alone."""
         if self._target.kind is Kind.EMULATED:
             return await counting.probe(self._toolchain, self._target)
+        if self._target.kind is Kind.EXTERNAL:
+            async with self._device.gate.shared():
+                return await conformance.probe(chips.load(self.settings.chip))
         cpus = self._cpus[-self._threads :]
         found = await self._canary.judge(cpus, cheats=self.settings.canary.cheats if thorough else 1)
         if not found.healthy or not thorough or self._target.kind is not Kind.CPU:
@@ -199,6 +204,9 @@ class Evaluator:
                 if self._target.kind is Kind.EMULATED:
                     with job.watch.span("timing"):
                         return await self._counted(job, built, suite, level, checked)
+                if self._target.kind is Kind.EXTERNAL:
+                    with job.watch.span("profile"):
+                        return await self._profiled(job, built, suite, level, checked)
                 if not self._target.timed:
                     return self._interpreted(checked, level, needed, suite)
                 with job.watch.span("timing"):
@@ -303,6 +311,27 @@ class Evaluator:
             seen.append(runner.seen)
         assert self._target.vector is not None
         return counting.verdict(seen, self._target.vector.cycles, checked.verdict, level, built.sandbox)
+
+    async def _profiled(self, job: _Job, built: Built, suite: Suite, level: str, checked: Checked) -> Evaluation:
+        """Right, by a vendor's tool: what a call costs by its profiler, asked repeatedly."""
+        tools = self._target.external
+        assert tools is not None
+        async with self._runner(job, built, suite, 1) as runner:
+            assert isinstance(runner, ExternalRunner), built.host
+            made = await costs.cost(runner, suite.cases[0], checked.answers, self._poison, tools, self.settings.chip)
+        evidence = (*checked.verdict.evidence, *made.verdict.evidence, _entry("build_sandbox", built.sandbox))
+        if not made.verdict.passed:
+            return Evaluation(status=made.verdict.status, evidence=made.verdict.evidence, sandbox=level)
+        sure = job.request.purpose is Purpose.FINAL and tools.basis == Basis.COUNTED
+        return Evaluation(
+            status=Status.PASSED,
+            trust=lowered(Trust.L3 if sure else Trust.L2, level, built.sandbox),
+            evidence=evidence,
+            sandbox=level,
+            estimate=made.estimate,
+            diagnosis=made.diagnosis,
+            log_hash=await self._log(built.log),
+        )
 
     async def _check(self, job: _Job, built: Built, suite: Suite) -> tuple[str, Checked]:
         """The correctness stage; returns the sandbox level too."""

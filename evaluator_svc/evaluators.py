@@ -8,6 +8,7 @@ from typing import Protocol
 from evaluator_svc import nvidia
 from evaluator_svc.canary import Finding
 from evaluator_svc.evaluate import Evaluator
+from evaluator_svc.external.toolchain import ExternalToolchain
 from evaluator_svc.settings import Settings
 from evaluator_svc.simulated import TOOLCHAIN, SimulatedEvaluator
 from evaluator_svc.stages import Stopwatch
@@ -18,30 +19,33 @@ from evaluator_svc.toolchains.hosted import LANGUAGES, HostedToolchain
 from evaluator_svc.toolchains.riscv import LANGUAGE as RVV
 from evaluator_svc.toolchains.riscv import RiscvToolchain
 from shared import chips
+from shared.chips import ChipSheet
 from shared.errors import ChipError
 from shared.events import Entry, Evaluation, EvaluationRequested, OperatorRef
 from shared.ports import Ports
 
+CAPABILITIES = {"sm_80": "8.0", "sm_90": "9.0a", "sm_100": "10.0a"}
+"""What device code of extensions is for: a generation's own instructions too, which plain 9.0 leaves out."""
 
-def _cpu() -> Toolchain:
+
+def _cpu(_: ChipSheet) -> Toolchain:
     return ToolchainByLanguage(toolchains={"cpp": CpuToolchain(), "python": HostedToolchain()})
 
 
-def _nvidia() -> Toolchain:
-    """Device code is for Hopper's own instructions too, which plain 9.0 leaves out."""
-    hosted = HostedToolchain(architecture="9.0a" if nvidia.present() else "")
+def _nvidia(sheet: ChipSheet) -> Toolchain:
+    hosted = HostedToolchain(architecture=CAPABILITIES[sheet.architecture] if nvidia.present() else "")
     return ToolchainByLanguage(toolchains=dict.fromkeys(LANGUAGES, hosted))
 
 
-def _amd() -> Toolchain:
+def _amd(_: ChipSheet) -> Toolchain:
     return ToolchainByLanguage(toolchains=dict.fromkeys(LANGUAGES, HostedToolchain()))
 
 
-def _riscv() -> Toolchain:
+def _riscv(_: ChipSheet) -> Toolchain:
     return ToolchainByLanguage(toolchains={RVV: RiscvToolchain()})
 
 
-TOOLCHAINS: dict[str, Callable[[], Toolchain]] = {"cpu": _cpu, "nvidia": _nvidia, "amd": _amd, "riscv": _riscv}
+TOOLCHAINS: dict[str, Callable[[ChipSheet], Toolchain]] = {"cpu": _cpu, "nvidia": _nvidia, "amd": _amd, "riscv": _riscv}
 """By the name a chip sheet gives."""
 
 
@@ -95,9 +99,12 @@ def toolchain_of(chip: str) -> Toolchain:
         ChipError: unknown chip, no adapter for it, or its compiler is missing (the message says how to install it).
     """
     sheet = chips.load(chip)
-    if sheet.toolchain not in TOOLCHAINS:
+    if sheet.toolchain == chips.EXTERNAL:
+        toolchain: Toolchain = ExternalToolchain(sheet=sheet)
+    elif sheet.toolchain in TOOLCHAINS:
+        toolchain = TOOLCHAINS[sheet.toolchain](sheet)
+    else:
         raise ChipError(f"chip `{chip}` needs toolchain `{sheet.toolchain}`, which this worker has not")
-    toolchain = TOOLCHAINS[sheet.toolchain]()
     problem = toolchain.check()
     if problem is not None:
         raise problem

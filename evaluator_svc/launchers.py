@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from evaluator_svc.cases import Suite
 from evaluator_svc.emulated.process import EmulatedRunner
+from evaluator_svc.external.process import ExternalRunner
 from evaluator_svc.hosted import on_gpu
 from evaluator_svc.hosted.box import INTERPRETED, PYTHON, Profile, offline
 from evaluator_svc.hosted.on_gpu import FlushedRunner
@@ -16,11 +17,11 @@ from evaluator_svc.target import Kind, Target
 from evaluator_svc.tensors import TensorSpec
 from evaluator_svc.toolchains import Built
 
-NATIVE, EMULATED = "native", "emulated"
+NATIVE, EMULATED, EXTERNAL = "native", "emulated", "external"
 LOAD_S = 120.0
 """For loading a hosted module and warming it up: kernels may be compiled on first use."""
 
-Launched = Runner | HostedRunner | EmulatedRunner
+Launched = Runner | HostedRunner | EmulatedRunner | ExternalRunner
 
 
 class Launchers:
@@ -62,6 +63,17 @@ class Launchers:
         if built.host == EMULATED:
             assert self._target.vector is not None, built.language
             return EmulatedRunner(built.path, inputs, outputs, unit=self._target.vector, sets=sets)
+        if built.host == EXTERNAL:
+            assert self._target.external is not None, built.language
+            return ExternalRunner(
+                built.path,
+                inputs,
+                outputs,
+                tools=self._target.external,
+                chip=self._target.chip,
+                language=built.language,
+                sets=sets,
+            )
         if built.host == NATIVE:
             return Runner.open(
                 built.path,

@@ -17,6 +17,7 @@ from evaluator_svc.claims import Claim, Physics, claim
 from evaluator_svc.device import Device
 from evaluator_svc.emulated.process import EmulatedRunner
 from evaluator_svc.eviction import Evictor
+from evaluator_svc.external.process import ExternalRunner
 from evaluator_svc.freshness import Fresh
 from evaluator_svc.gpu_watch import DeviceWatch
 from evaluator_svc.kernel_counters import Watch, until_quiet
@@ -157,7 +158,7 @@ class Measurer:
             cpus=bench.cpus,
             flush_ns=subject.baselines.flush_ns,
         )
-        assert not isinstance(runner, EmulatedRunner), "nothing emulated is timed"
+        assert not isinstance(runner, (EmulatedRunner, ExternalRunner)), "nothing is timed there"
         async with runner:
             contest = Contest(
                 runner,

@@ -7,7 +7,8 @@ from enum import StrEnum
 
 from evaluator_svc import nvidia
 from shared import chips
-from shared.chips import Board, Gpu, VectorUnit
+from shared.chips import EXTERNAL, Board, Gpu, VectorUnit
+from shared.chips.external import External
 
 NVIDIA, AMD = "nvidia", "amd"
 """Toolchains' names in chip sheets."""
@@ -22,6 +23,8 @@ class Kind(StrEnum):
     """On the cores, by a language's interpreter: right or wrong can be told, fast or slow can only be modelled."""
     EMULATED = "emulated"
     """On an emulator that counts instructions."""
+    EXTERNAL = "external"
+    """By a vendor's commands, whatever these use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,12 +33,16 @@ class Target:
 
     kind: Kind
     device: str
+    chip: str = ""
+    """Its id; empty where nothing depends on it."""
     missing: Gpu | None = None
     """The GPU that kernels are interpreted in place of; its compiler is here all the same."""
     board: Board | None = None
     """What its costs are modelled by."""
     vector: VectorUnit | None = None
     """What is emulated."""
+    external: External | None = None
+    """The vendor's commands."""
     backend: str = ""
     """Of that compiler, as Triton names it."""
 
@@ -67,6 +74,8 @@ def target_of(chip: str) -> Target:
         ChipError: unknown chip.
     """
     sheet = chips.load(chip)
+    if sheet.toolchain == EXTERNAL:
+        return Target(kind=Kind.EXTERNAL, device="cpu", chip=chip, external=sheet.external)
     if sheet.vector is not None:
         return Target(kind=Kind.EMULATED, device="cpu", vector=sheet.vector)
     if sheet.toolchain not in BACKENDS:

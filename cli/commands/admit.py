@@ -13,6 +13,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from cli.chip_option import HELP, chip_id
 from cli.requirements import require_chip
 from cli.submitted import read_problems
 from evaluator_svc.admission import Admission
@@ -23,7 +24,7 @@ from shared.operators import OperatorSpec
 
 @click.command("admit")
 @click.argument("operator", type=click.Path(path_type=Path))
-@click.option("--chip", default="cpu-x86_64", show_default=True, help="Target chip; see `kernelevolve chips`.")
+@click.option("--chip", callback=chip_id, default="cpu-x86_64", show_default=True, help=HELP)
 @click.option("--workload", "uuid", default="all", show_default=True, metavar="UUID", help="Of a definition's.")
 @click.option("--workloads", type=click.Path(path_type=Path), help="Their file, when it is not beside the definition.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per operator.")

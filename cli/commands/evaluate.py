@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli import audit, estimates, traces
+from cli.chip_option import HELP, chip_id
 from cli.commands.explain import measurements
 from cli.outcome import NS_PER_US, speedup
 from cli.progress import ratio
@@ -32,7 +33,7 @@ from shared.submissions.kernel import EMULATED, HOSTED, NATIVE
 @click.command("evaluate")
 @click.argument("operator", type=click.Path(path_type=Path))
 @click.argument("kernel", type=click.Path(path_type=Path))
-@click.option("--chip", default="cpu-x86_64", show_default=True, help="Target chip; see `kernelevolve chips`.")
+@click.option("--chip", callback=chip_id, default="cpu-x86_64", show_default=True, help=HELP)
 @click.option("--language", type=click.Choice((NATIVE, EMULATED, *HOSTED)), help="Instead of what the file tells.")
 @click.option("--entry", default="", metavar="NAME", help="Function to call, of a module that defines no ModelNew.")
 @click.option("--flag", "flags", multiple=True, help="Compiler flag; given once or more, they replace the defaults.")

@@ -8,12 +8,14 @@ import sys
 
 import click
 
+from cli.chip_option import chip_id
+
 SERVICES = ("search", "synthesizer", "knowledge", "evaluator")
 
 
 @click.command("serve")
 @click.argument("service", required=False, type=click.Choice(SERVICES))
-@click.option("--chip", help="What an evaluator evaluates for; like EVALUATOR_CHIP.")
+@click.option("--chip", callback=chip_id, help="What an evaluator evaluates for; like EVALUATOR_CHIP.")
 def command(service: str | None, chip: str | None) -> None:
     """Run SERVICE as this process; without one, all four together. SIGTERM drains it, a second one ends it.
 

@@ -23,9 +23,9 @@ class Built:
     """The level it was built under, also when it comes from the cache."""
     assembly: Path | None = None
     """The assembler text of the same compilation, for diagnosis; None where the toolchain left none."""
-    host: Literal["native", "hosted", "emulated"] = "native"
+    host: Literal["native", "hosted", "emulated", "external"] = "native"
     """Which runner loads it: ``native`` takes a shared library with the C ABI, ``hosted`` a module of Python,
-    ``emulated`` a static program of another architecture."""
+    ``emulated`` a static program of another architecture, ``external`` whatever a vendor's tool understands."""
     language: str = "cpp"
     extensions: Path | None = None
     """Of a hosted module: the directory of its prebuilt extensions; None when it builds none."""

@@ -82,6 +82,10 @@ class BuildBox:
     binds no user that is root on the host, and one on memory holds for each process alone."""
     read_only: bool = False
     """Nothing of the host can be written, ``work`` neither: what ``program`` writes is in memory and goes with it."""
+    devices: tuple[Path, ...] = ()
+    """Device nodes that ``program`` uses."""
+    filter: bytes | None = None
+    """Which system calls it may make; None for a compiler's."""
     _boxed: Boxed | None = field(default=None, init=False)
 
     def run(self, arguments: Sequence[str]) -> Finished:
@@ -102,13 +106,14 @@ class BuildBox:
                 **{name: value.format_map(places) for name, value in self.environment.items()},
             },
             temporary_bytes=TEMPORARY_BYTES,
+            devices=self.devices,
             own_user=True,
         )
         command = [str(self.program or compiler()), *(argument.format_map(places) for argument in arguments)]
         told, tell = os.pipe()
         output = os.memfd_create("ke-build-log")
         try:
-            confinement = sandbox.confinement(box, self._limits(), syscalls.build_filter())
+            confinement = sandbox.confinement(box, self._limits(), self.filter or syscalls.build_filter())
             try:
                 configuration = confinement + struct.pack("<i", tell)
                 self._boxed = sandbox.start("exec", configuration, command, box, fds=(tell, *self.hands), output=output)

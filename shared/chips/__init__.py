@@ -1,4 +1,4 @@
-"""Chip sheets: what is known of each chip, as data. A new chip is a new ``<id>.toml`` here.
+"""Chip sheets: what is known of each chip, as data. A new chip is a new ``<id>.toml``, here or elsewhere (``places``).
 
 Unknown is a value: a peak that the sheet lacks is measured by the worker's calibration or stays unknown.
 """
@@ -8,9 +8,12 @@ from __future__ import annotations
 import shutil
 import tomllib
 from dataclasses import dataclass, field
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+from shared.chips import external, places
+from shared.chips.external import External
+from shared.chips.tables import table
 from shared.errors import ChipError
 
 
@@ -128,6 +131,9 @@ class VectorUnit:
     cycles: Cycles
 
 
+EXTERNAL = "external"
+"""The toolchain of a chip whose tools are its vendor's."""
+
 Machine = Isa | Gpu | VectorUnit
 """What kernels of a chip are written for."""
 
@@ -149,6 +155,8 @@ class ChipSheet:
     gpu: Gpu | None = None
     board: Board | None = None
     vector: VectorUnit | None = None
+    external: External | None = None
+    """The vendor's own tools; None where no adapter is given."""
     needs: dict[str, str] = field(default_factory=dict)
     """Tool on PATH -> how to install it."""
     without: str = ""
@@ -157,43 +165,88 @@ class ChipSheet:
 
 
 def known() -> tuple[str, ...]:
-    """Ids of all chip sheets, sorted."""
-    return tuple(sorted(f.name.removesuffix(".toml") for f in files(__package__).iterdir() if f.name.endswith(".toml")))
+    """Ids of all chip sheets, sorted.
+
+    Raises:
+        ChipError: as ``places.sheets``.
+    """
+    return tuple(places.sheets())
 
 
 def load(chip_id: str) -> ChipSheet:
     """The sheet of ``chip_id``.
 
     Raises:
-        ChipError: there is no such sheet.
+        ChipError: there is no such sheet, or it is none: what is wrong, in which table of which file.
     """
-    if chip_id not in known():
-        raise ChipError(f"unknown chip `{chip_id}`", hint=f"known chips: {', '.join(known())}")
-    raw = tomllib.loads(files(__package__).joinpath(f"{chip_id}.toml").read_text(encoding="utf-8"))
-    isas = tuple(
-        Isa(
-            name=isa["name"],
-            vector_bits=isa["vector_bits"],
-            registers=isa["registers"],
-            cpu_flags=tuple(isa["cpu_flags"]),
-            flags=tuple(isa["flags"]),
+    found = places.sheets()
+    if chip_id not in found:
+        raise ChipError(f"unknown chip `{chip_id}`", hint=f"known chips: {', '.join(found)}")
+    return read(found[chip_id])
+
+
+def read(path: Path) -> ChipSheet:
+    """The sheet in the file ``path``, whose name is the chip's id.
+
+    Raises:
+        ChipError: what is wrong, in which table.
+    """
+    chip_id = places.id_of(path)
+    where = path.name if places.packaged(path) else str(path)
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ChipError(f"is no TOML: {error}", where=where) from error
+    except OSError as error:
+        raise ChipError(f"cannot be read: {error.strerror}", where=where) from error
+    return parse(chip_id, raw, path.parent, where)
+
+
+def parse(chip_id: str, raw: dict[str, Any], folder: Path, where: str) -> ChipSheet:
+    """The sheet of ``chip_id`` from its tables; ``folder`` is where it lies (pure but for files that it names).
+
+    Raises:
+        ChipError: what is wrong, in which table.
+    """
+    rest = dict(raw)
+    architecture = str(rest.get("architecture", ""))
+    languages = tuple(str(one) for one in rest.get("languages", ()))
+    isas = rest.pop("isa", [])
+    if not isinstance(isas, list):
+        raise ChipError("is no array of tables", where=f"{where}: isa", hint="write [[isa]]")
+    given: dict[str, Any] = {
+        "id": chip_id,
+        "isas": tuple(table(Isa, one, f"{where}: isa[{index}]") for index, one in enumerate(isas)),
+        "gpu": _part(Gpu, rest.pop("gpu", None), f"{where}: gpu", name=architecture),
+        "board": _part(Board, rest.pop("board", None), f"{where}: board"),
+        "vector": _vector(rest.pop("vector", None), architecture, f"{where}: vector"),
+        "external": None,
+    }
+    tools = rest.pop("external", None)
+    if tools is not None:
+        given["external"] = external.read(tools, folder, languages, f"{where}: external")
+    sheet = table(ChipSheet, rest, where, **given)
+    if not sheet.languages:
+        raise ChipError("`languages` is empty", where=where, hint="name what kernels are written in")
+    if tools is not None and sheet.toolchain != EXTERNAL:
+        raise ChipError(
+            f"has [external], and its toolchain is `{sheet.toolchain}`", where=where, hint=f'toolchain = "{EXTERNAL}"'
         )
-        for isa in raw.pop("isa", ())
-    )
-    raw["languages"] = tuple(raw["languages"])
-    facts = raw.pop("gpu", None)
-    gpu = Gpu(name=raw["architecture"], **facts) if facts else None
-    assumed = raw.pop("board", None)
-    board = Board(**assumed) if assumed else None
-    return ChipSheet(id=chip_id, isas=isas, gpu=gpu, board=board, vector=_vector(raw), **raw)
+    return sheet
 
 
-def _vector(raw: dict[str, Any]) -> VectorUnit | None:
-    facts = raw.pop("vector", None)
-    if facts is None:
+def _part(owner: type[Any], raw: Any, where: str, **given: Any) -> Any:
+    return None if raw is None else table(owner, raw, where, **given)
+
+
+def _vector(raw: Any, name: str, where: str) -> VectorUnit | None:
+    if raw is None:
         return None
-    cycles, flags = Cycles(**facts.pop("cycles")), tuple(facts.pop("flags"))
-    return VectorUnit(name=raw["architecture"], flags=flags, cycles=cycles, **facts)
+    if not isinstance(raw, dict) or "cycles" not in raw:
+        raise ChipError("`cycles` is missing", where=where, hint="add [vector.cycles]")
+    rest = dict(raw)
+    cycles = table(Cycles, rest.pop("cycles"), f"{where}.cycles")
+    return table(VectorUnit, rest, where, name=name, cycles=cycles)
 
 
 def missing_tools(sheet: ChipSheet) -> dict[str, str]:

@@ -33,7 +33,7 @@ class Kernel:
 
     @property
     def entry(self) -> str:
-        return ENTRIES[self.language]
+        return ENTRIES.get(self.language, ENTRIES[NATIVE])
 
 
 def language_of(text: str, suffix: str, told: str, sheet: ChipSheet, *, where: str) -> str:
@@ -42,9 +42,11 @@ def language_of(text: str, suffix: str, told: str, sheet: ChipSheet, *, where: s
     Raises:
         UserError: it cannot be told, the text is no Python, or the chip does not take it.
     """
-    language = told or SUFFIXES.get(suffix, "")
+    own = {known: name for name, known in sheet.external.suffixes.items()} if sheet.external else {}
+    suffixes = SUFFIXES | own
+    language = told or suffixes.get(suffix, "")
     if not language:
-        raise UserError(f"suffix `{suffix}` tells no language", where=where, hint=f"{', '.join(SUFFIXES)}; --language")
+        raise UserError(f"suffix `{suffix}` tells no language", where=where, hint=f"{', '.join(suffixes)}; --language")
     if not told and language == "python" and imports(functions.parse(text, where=where), "triton"):
         language = "triton"
     check_chip(language, sheet, where=where)

@@ -20,6 +20,7 @@ BRACES_MAX = 5_000
 """In a module: its parser takes quadratic time for the holes of one f-string, seconds for 50,000 of them."""
 TAGS = {
     "cpp": ("cpp", "c++", "cc", "cxx", "c"),
+    "c-rvv": ("c", "c-rvv", "cpp", "c++"),
     "python": ("python", "py", "python3"),
     "triton": ("python", "py", "python3", "triton"),
 }

@@ -8,6 +8,8 @@ comes last.
 
 from __future__ import annotations
 
+import re
+
 from shared.abi import HEADER_NAME, header
 from shared.errors import UserError
 from synthesizer_svc.prompts.budget import UNTOLD, PartName, TokenBudget
@@ -16,6 +18,9 @@ from synthesizer_svc.prompts.given import Asking, Fate, PartUsed, Prompt, Prompt
 from synthesizer_svc.prompts.parts import parts, tag
 from synthesizer_svc.prompts.rendering import exists, render
 from synthesizer_svc.prompts.tokens import ByteBound, TokenCounter
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+"""Of a language: nothing else becomes part of a template's path."""
 
 
 def compose(given: PromptInput, budget: TokenBudget = UNTOLD, counter: TokenCounter | None = None) -> Prompt:
@@ -47,7 +52,7 @@ def compose(given: PromptInput, budget: TokenBudget = UNTOLD, counter: TokenCoun
 
 def has_contract(language: str) -> bool:
     """Whether a model can be told what a kernel in ``language`` has to be."""
-    return language.isidentifier() and exists(f"contract/{language}.j2")
+    return _NAME.fullmatch(language) is not None and exists(f"contract/{language}.j2")
 
 
 def _system(given: PromptInput) -> str:

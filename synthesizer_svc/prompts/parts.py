@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from shared.events import PPM, Bound, MoveOutcome, SkillDistilled, Status
-from shared.submissions.kernel import HOSTED
+from shared.submissions.kernel import EMULATED, HOSTED
 from synthesizer_svc.prompts import quoting
 from synthesizer_svc.prompts.budget import PartName
 from synthesizer_svc.prompts.given import Asking, PromptInput, Quoted
@@ -39,7 +39,7 @@ def parts(given: PromptInput) -> Iterator[Part]:
 
 def tag(language: str) -> str:
     """The tag of a fence around code in ``language``."""
-    return "python" if language in HOSTED else language
+    return "python" if language in HOSTED else "c" if language == EMULATED else language
 
 
 def claim(skill: SkillDistilled) -> str:

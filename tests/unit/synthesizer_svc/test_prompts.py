@@ -182,3 +182,10 @@ def test_a_cost_is_told_with_what_it_rests_on_and_as_no_time():
     assert (
         parts.came_to(outcome) == "2.000 times less cost (counted, not timed), 0.250 times the cost of what it changed"
     )
+
+
+def test_a_model_is_told_what_a_kernel_for_an_emulated_machine_may_not_do():
+    sheet = chips.load("riscv-rvv")
+    system = compose(replace(FIRST_DRAFT, chip=sheet, machine=None, language="c-rvv")).system
+    assert "a system call ends it" in system
+    assert "VLEN is 256 bits and ELEN 64" in system

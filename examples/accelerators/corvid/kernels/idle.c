@@ -1,0 +1,3 @@
+#include "ke_abi.h"
+
+int ke_launch(const KeTensor *in, int n_in, KeTensor *out, int n_out, void *stream) { return KE_OK; }

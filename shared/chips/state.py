@@ -1,0 +1,51 @@
+"""What can be done for a chip on this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from shared import chips
+from shared.chips import ChipSheet
+
+TOOLCHAINS = ("cpu", "nvidia", "amd", "riscv", "simulated")
+"""That an evaluator of this version has; ``external`` has what its sheet names."""
+NO_TOOLCHAIN = "no toolchain in this version: give it one by a sheet of your own (docs/chips.md)"
+NO_ADAPTER = "no toolchain: its maker's is not public; name three commands in a sheet of your own (docs/chips.md)"
+
+
+class Standing(StrEnum):
+    READY = "ready"
+    COMPILE_ONLY = "compile-only"
+    MISSING = "missing tool"
+    NONE = "no toolchain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """``missing``: tool -> how to get it. ``said``: what can be told all the same, or why nothing can."""
+
+    standing: Standing
+    missing: dict[str, str]
+    said: str = ""
+
+    def __str__(self) -> str:
+        needs = "; ".join(f"needs {tool}: {how}" for tool, how in self.missing.items())
+        if self.standing is Standing.NONE:
+            return self.said
+        head = f"{self.standing.value}: {self.said}" if self.said else ""
+        return "; ".join(part for part in (head, needs) if part) or self.standing.value
+
+
+def of(sheet: ChipSheet) -> State:
+    """How ``sheet`` stands here."""
+    missing = chips.missing_tools(sheet)
+    if sheet.toolchain == chips.EXTERNAL and sheet.external is None:
+        return State(standing=Standing.NONE, missing={}, said=NO_ADAPTER)
+    if sheet.toolchain not in (*TOOLCHAINS, chips.EXTERNAL):
+        return State(standing=Standing.NONE, missing={}, said=NO_TOOLCHAIN)
+    if not missing:
+        return State(standing=Standing.READY, missing={})
+    if sheet.without:
+        return State(standing=Standing.COMPILE_ONLY, missing=missing, said=sheet.without)
+    return State(standing=Standing.MISSING, missing=missing)
