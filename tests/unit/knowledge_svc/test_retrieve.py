@@ -98,7 +98,7 @@ def test_the_document_a_person_would_want_is_among_the_first_three(librarian, as
 
 
 GPU = KnowledgeQuery(chip="nvidia-sm_90", language="triton")
-MI300X, MI250 = (KnowledgeQuery(chip=chip, language="triton") for chip in ("amd-gfx942", "amd-gfx90a"))
+H200, MI300X, MI250 = (dataclasses.replace(GPU, chip=chip) for chip in ("nvidia-h200", "amd-gfx942", "amd-gfx90a"))
 RVV = KnowledgeQuery(chip="riscv-rvv", language="c-rvv")
 
 OTHER_CHIPS = [
@@ -116,6 +116,7 @@ OTHER_CHIPS = [
     (GPU, {"operator_class": "contraction", "bound": Bound.COMPUTE, "words": "matmul"}, "guidance/triton-matmul"),
     (GPU, {"error": "LAUNCH_FAILED k needs 300000 bytes of shared memory a block"}, "guidance/triton-debug"),
     (GPU, {"bound": Bound.OCCUPANCY, "words": "registers a thread, warps resident"}, "hardware/nvidia/hopper"),
+    (H200, {"bound": Bound.MEMORY, "words": "bandwidth of memory and L2"}, "hardware/nvidia/hopper"),
     (MI300X, {"bound": Bound.OCCUPANCY, "words": "registers wavefronts LDS"}, "hardware/amd/cdna3"),
     (MI250, {"bound": Bound.OCCUPANCY, "words": "registers wavefronts LDS"}, "hardware/amd/cdna2"),
     (MI250, {"operator_class": "contraction", "bound": Bound.MEMORY, "words": "matmul"}, "guidance/triton-matmul"),
