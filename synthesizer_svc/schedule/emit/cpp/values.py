@@ -15,6 +15,7 @@ from synthesizer_svc.schedule import index as ix
 from synthesizer_svc.schedule.emit.cpp import ops
 from synthesizer_svc.schedule.emit.cpp.text import Lines
 from synthesizer_svc.schedule.emit.cpp.types import SCALAR, Lanes
+from synthesizer_svc.schedule.emit.scope import Scope
 from synthesizer_svc.schedule.expr import Expr
 from synthesizer_svc.schedule.index import Axis, Index
 
@@ -34,26 +35,16 @@ class Copy:
 
 
 @dataclass
-class Frame:
+class Frame(Scope):
     """A C++ block. ``bound`` are the axes whose loops opened it; ``holds_rows``: results of rows are declared here.
 
     A ``barrier`` lets nothing be computed earlier: what is inside may not be evaluated at all.
     """
 
-    parent: Frame | None = None
     bound: frozenset[Axis] = frozenset()
     barrier: bool = False
     holds_rows: bool = False
     lines: Lines = field(default_factory=Lines)
-    names: dict[object, str] = field(default_factory=dict)
-
-    def find(self, key: object) -> str | None:
-        frame: Frame | None = self
-        while frame is not None:
-            if key in frame.names:
-                return frame.names[key]
-            frame = frame.parent
-        return None
 
     def home(self, expr: Expr) -> Frame:
         """The outermost frame in which ``expr`` is defined."""

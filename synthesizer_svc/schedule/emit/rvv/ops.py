@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from shared.dtypes import DType
@@ -36,7 +37,7 @@ def literal(value: float, dtype: DType) -> str:
     """A C constant that is exactly ``value`` rounded to ``dtype``."""
     if dtype is DType.BOOL:
         return "1" if value else "0"
-    if value != value:  # noqa: PLR0124  NaN
+    if math.isnan(value):
         return '__builtin_nanf("")'
     if abs(value) > 3.4028235677973366e38:
         return "-__builtin_inff()" if value < 0 else "__builtin_inff()"

@@ -17,6 +17,7 @@ from synthesizer_svc.schedule.emit.rvv import ops
 from synthesizer_svc.schedule.emit.rvv.ops import Operand
 from synthesizer_svc.schedule.emit.rvv.text import Lines
 from synthesizer_svc.schedule.emit.rvv.types import RegisterGroup
+from synthesizer_svc.schedule.emit.scope import Scope
 from synthesizer_svc.schedule.expr import Expr
 from synthesizer_svc.schedule.graph import Unsupported
 from synthesizer_svc.schedule.index import Axis, Index
@@ -34,22 +35,12 @@ class Copy:
 
 
 @dataclass
-class Frame:
+class Frame(Scope):
     """A block of C. ``bound`` are the axes whose loops opened it; ``holds_rows``: results of rows are declared here."""
 
-    parent: Frame | None = None
     bound: frozenset[Axis] = frozenset()
     holds_rows: bool = False
     lines: Lines = field(default_factory=Lines)
-    names: dict[object, str] = field(default_factory=dict)
-
-    def find(self, key: object) -> str | None:
-        frame: Frame | None = self
-        while frame is not None:
-            if key in frame.names:
-                return frame.names[key]
-            frame = frame.parent
-        return None
 
     def home(self, expr: Expr) -> Frame:
         """The outermost frame in which ``expr`` is defined."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 
 from shared.dtypes import DType
@@ -85,7 +86,7 @@ def literal(value: float, dtype: DType) -> str:
     if not dtype.floating:
         return str(int(value)) if value >= 0 else f"({int(value)})"
     number = float(value)
-    if number != number:  # noqa: PLR0124
+    if math.isnan(number):
         return NAN
     if number in (float("inf"), float("-inf")):
         return f'float("{"-" if number < 0 else ""}inf")'

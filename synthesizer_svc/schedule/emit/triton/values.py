@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from synthesizer_svc.schedule import expr as ex
 from synthesizer_svc.schedule import index as ix
+from synthesizer_svc.schedule.emit.scope import Scope
 from synthesizer_svc.schedule.emit.triton import ops
 from synthesizer_svc.schedule.emit.triton.text import Lines
 from synthesizer_svc.schedule.emit.triton.types import TL
@@ -29,22 +30,12 @@ class Spot:
 
 
 @dataclass
-class Frame:
+class Frame(Scope):
     """A scope. ``axes`` and ``results`` (of stages) are known from here on, not above."""
 
-    parent: Frame | None = None
     axes: set[Axis] = field(default_factory=set)
     results: set[str] = field(default_factory=set)
     lines: Lines = field(default_factory=Lines)
-    names: dict[object, str] = field(default_factory=dict)
-
-    def find(self, key: object) -> str | None:
-        frame: Frame | None = self
-        while frame is not None:
-            if key in frame.names:
-                return frame.names[key]
-            frame = frame.parent
-        return None
 
     def home(self, axes: frozenset[Axis], results: frozenset[str]) -> Frame:
         """The outermost scope that knows ``axes`` and ``results``."""
