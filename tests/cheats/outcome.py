@@ -14,6 +14,8 @@ from tests.cheats.workplace import Workplace
 
 IDLE_GAIN = 1.25
 """Two measurements on a busy machine differ by so much."""
+IDLE_PAIRS = 3
+"""A gain is there in every pair of measurements; what others do on the machine rarely favours the same side thrice."""
 AT_ONCE = 2
 """One builds while another is timed, alone on its cores."""
 
@@ -89,13 +91,20 @@ def _disarmed(entry: Cheat, found: Evaluation) -> bool:
 
 async def _gained(place: Workplace, entry: Cheat, found: Evaluation) -> str:
     """What is wrong with a cheat that passed because it never comes to cheating; empty when it gained nothing by it."""
-    plain = await place.evaluate(Plain(language=entry.language, name="plain", operator=entry.operator))
-    if plain.status is not Status.PASSED:
-        return (
-            "undecided: the machine was too busy" if plain.status is Status.NOISY else "an honest kernel was rejected"
-        )
-    gain = found.speedups[0].ratio_ppm / plain.speedups[0].ratio_ppm
-    return f"missed: it passed, {gain:.2f} times as fast as it is" if gain > IDLE_GAIN else ""
+    gains: list[float] = []
+    for _ in range(IDLE_PAIRS):
+        plain = await place.evaluate(Plain(language=entry.language, name="plain", operator=entry.operator))
+        if Status.NOISY in (found.status, plain.status):
+            return "undecided: the machine was too busy"
+        if plain.status is not Status.PASSED:
+            return "an honest kernel was rejected"
+        if found.status is not Status.PASSED:
+            return f"passed once and was then called {found.status.value}"
+        gains.append(found.speedups[0].ratio_ppm / plain.speedups[0].ratio_ppm)
+        if gains[-1] <= IDLE_GAIN:
+            return ""
+        found = await place.evaluate(entry)
+    return f"missed: it passed, {min(gains):.2f} times as fast as it is in each of {len(gains)} pairs"
 
 
 def _text(found: Evaluation) -> str:
