@@ -5,17 +5,17 @@ Seeds are secret: drawn here, sent to the trusted child, and to nobody else. Cas
 
 from __future__ import annotations
 
+import asyncio
 import mmap
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evaluator_svc.cases import Array, Case, Demand, Reference, Suite, elements, make_reference
 from evaluator_svc.catalogue import (
@@ -39,6 +39,8 @@ from shared.contract import Contract
 from shared.dtypes import DType
 from shared.events import OperatorRef
 
+Copied = Callable[[Sequence[Mapping[str, Any]], Sequence[TensorSpec]], list[Array]]
+"""Arrays of blocks that lie elsewhere; see ``device_blocks``."""
 SEED_BITS = 48
 PUBLIC_CASES = 3
 RELATION_DRAWS = 3
@@ -52,8 +54,18 @@ class Oracle:
     ``scratch`` is a private directory, best on tmpfs. Methods raise ``OperatorError`` and ``OracleLost``.
     """
 
-    def __init__(self, child: TrustedChild, operator: OperatorRef, scratch: Path, *, timeout_s: float) -> None:
+    def __init__(
+        self,
+        child: TrustedChild,
+        operator: OperatorRef,
+        scratch: Path,
+        *,
+        timeout_s: float,
+        copied: Copied | None = None,
+    ) -> None:
+        """``copied``: takes over blocks that the child has on a device, instead of files."""
         self._child, self._operator, self._scratch, self._timeout_s = child, operator, scratch, timeout_s
+        self._copied = copied
         self._serial, self._contract = 0, Contract()
         self._measured: tuple[Relation, ...] | None = None
 
@@ -61,7 +73,15 @@ class Oracle:
         """Load the operator's text in the child, whose reference computes on ``device`` (as torch names it)."""
         with suppress(SyntaxError):  # the child says so, as of everything else in the text
             self._contract = contract.of(source, where=self._operator.name)
-        await self._ask("open", role="oracle", source=source, name=self._operator.name, threads=threads, device=device)
+        await self._ask(
+            "open",
+            role="oracle",
+            source=source,
+            name=self._operator.name,
+            threads=threads,
+            device=device,
+            shared=self._copied is not None,
+        )
 
     async def describe(self) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...], int | None, Signature]:
         """Specs of inputs and of outputs, the operations of its contractions (None: unknown), and its signature."""
@@ -76,7 +96,7 @@ class Oracle:
         if "skipped" in said:
             return None, f"{transform}: {said['skipped']}"
         # What is only measured lies in a file of its own, whose pages go as soon as it was.
-        blocks = _map_blocks(path, said["blocks"]) + _map_blocks(aside, said["aside"])
+        blocks = await self._taken(path, said["blocks"]) + await self._taken(aside, said["aside"])
         inputs = [(spec, data) for role, spec, data in blocks if role == "input"]
         demand = self._demand(transform)
         references = _references(blocks, held_out=bool(transform), demand=demand, terms=float(said["terms"]))
@@ -143,7 +163,7 @@ class Oracle:
         said = await self._ask("wrong", seed=case.seed, transform=transform, mutant=mutant, path=str(path))
         if "skipped" in said:
             return None
-        return tuple(elements(data, spec.dtype) for _, spec, data in _map_blocks(path, said["blocks"]))
+        return tuple(elements(data, spec.dtype) for _, spec, data in await self._taken(path, said["blocks"]))
 
     def _demand(self, transform: str) -> Demand:
         if self._contract.bitwise:
@@ -171,8 +191,8 @@ class Oracle:
         path, seed = self._path(), new_seed()
         fields = {"flips": flips, "state_seed": state_seed, "flip_state": state_seed is None}
         said = await self._ask("fresh", seed=seed, path=str(path), **fields)
-        blocks = _map_blocks(path, said["blocks"])
-        by_role: dict[str, list[tuple[TensorSpec, NDArray[np.uint8]]]] = {}
+        blocks = await self._taken(path, said["blocks"])
+        by_role: dict[str, list[tuple[TensorSpec, Array]]] = {}
         for role, spec, data in blocks:
             by_role.setdefault(role, []).append((spec, data))
         inputs = by_role["input"]
@@ -206,7 +226,7 @@ class Oracle:
             state_seed=values.fresh.state_seed,
             flip=None if flip is None else {"input": flip.input, "to": flip.to, "source": flip.source},
         )
-        blocks = _map_blocks(path, said["blocks"])
+        blocks = await self._taken(path, said["blocks"])
         inputs = tuple(data for role, _, data in blocks if role == "input")
         references = _references(blocks, held_out=False, demand=self._demand(""), terms=float(said["terms"]))
         return replace(values.fresh.case, name=values.name, inputs=inputs, references=references)
@@ -217,12 +237,21 @@ class Oracle:
         said = await self._ask("perturbed", seed=seed, other_seed=other_seed, index=index, path=str(path))
         if "skipped" in said:
             return None
-        return tuple(elements(data, spec.dtype) for _, spec, data in _map_blocks(path, said["blocks"]))
+        return tuple(elements(data, spec.dtype) for _, spec, data in await self._taken(path, said["blocks"]))
 
     async def repeats(self, seed: int) -> tuple[bool, tuple[int, ...]]:
         """Whether the reference gives equal bytes on equal inputs, and which of its arguments it changes."""
         said = await self._ask("repeat", seed=seed)
         return bool(said["same"]), tuple(said["changed"])
+
+    async def _taken(self, path: Path, layout: Sequence[Mapping[str, Any]]) -> list[Block]:
+        """Blocks that the child has handed over under ``path``."""
+        if self._copied is None:
+            return _map_blocks(path, layout)
+        specs = _specs(layout)
+        arrays = await asyncio.to_thread(self._copied, layout, specs)
+        await self._ask("release", paths=[str(path)])
+        return [(str(block["role"]), spec, data) for block, spec, data in zip(layout, specs, arrays, strict=True)]
 
     async def _ask(self, action: str, **fields: object) -> dict[str, Any]:
         return await self._child.ask(action, timeout_s=self._timeout_s, **fields)
@@ -243,7 +272,7 @@ def _worthless(reference: Reference) -> bool:
     return off and reference.scale_rms > 0
 
 
-Block = tuple[str, TensorSpec, NDArray[np.uint8]]
+Block = tuple[str, TensorSpec, Array]
 
 
 def _specs(said: Sequence[Mapping[str, Any]]) -> tuple[TensorSpec, ...]:

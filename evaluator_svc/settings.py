@@ -35,6 +35,8 @@ class Limits:
     """What a kernel may allocate besides its buffers."""
     case_bytes_max: int = 4 << 30
     """Inputs and references of one operator in the controller's memory."""
+    gpu_case_bytes_max: int = 24 << 30
+    """The same where they are kept on a GPU."""
     catalogue_s: float = 60.0
     """For making an operator's held-out sets; those that would come later are left out, but for the core."""
     lease_s: float = 30.0
@@ -161,6 +163,8 @@ class TimingSettings:
     once. Large operators have fewer,"""
     fresh_bytes_max: int = 256 << 20
     """as many as this holds, and two at least."""
+    gpu_fresh_bytes_max: int = 4 << 30
+    """The same where they are kept on a GPU."""
 
     def __post_init__(self) -> None:
         if self.fresh_cases < 1 or self.sets_max < 2:

@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
+from evaluator_svc import device_blocks, gpu_arrays
 from evaluator_svc.admission import Admission, admit
 from evaluator_svc.baselines import Baselines
 from evaluator_svc.block_sets import sets_for
@@ -65,6 +66,16 @@ class Workbench:
         """Set when one of its processes died: it is of no more use."""
 
     @property
+    def _on_device(self) -> bool:
+        """Whether cases stay on the GPU."""
+        return self.target.on_gpu and not gpu_arrays.available()
+
+    @property
+    def _room(self) -> int:
+        limits = self._settings.limits
+        return limits.gpu_case_bytes_max if self._on_device else limits.case_bytes_max
+
+    @property
     def crippled(self) -> bool:
         """A cancelled evaluation has cost it a process."""
         return any(child.killed for child in self._children)
@@ -80,7 +91,7 @@ class Workbench:
 
     async def fresh_suite(self) -> Suite:
         """Cases under new secret seeds, for a final measurement."""
-        room = self._settings.limits.case_bytes_max
+        room = self._room
         return await (await self._oracle.get()).suite(
             public=FINAL_PUBLIC_CASES, room=room, seconds=self._settings.limits.catalogue_s
         )
@@ -131,20 +142,21 @@ class Workbench:
         child = TrustedChild("oracle", cpus=(), environment=self._environment(), where=self.operator.name)
         await self._stack.enter_async_context(child)
         self._children.append(child)
-        oracle = Oracle(child, self.operator, self._scratch, timeout_s=self._settings.limits.oracle_s)
+        copied = device_blocks.copied if self._on_device else None
+        oracle = Oracle(child, self.operator, self._scratch, timeout_s=self._settings.limits.oracle_s, copied=copied)
         await oracle.open(self._source, self.threads, self.target.torch_device)
         return oracle
 
     async def _admit(self) -> tuple[Suite, Admission]:
         oracle = await self._oracle.get()
-        room = self._settings.limits.case_bytes_max
+        room = self._room
         suite = await oracle.suite(room=room, seconds=self._settings.limits.catalogue_s)
         held = sum(case.nbytes for case in suite.cases)
         if held > room:
             raise OperatorError(
                 f"its cases need {held >> 20} MiB, more than the limit of {room >> 20} MiB",
                 where=self.operator.name,
-                hint="raise EVALUATOR_CASE_BYTES_MAX or use smaller inputs",
+                hint=f"raise EVALUATOR_{'GPU_' if self._on_device else ''}CASE_BYTES_MAX or use smaller inputs",
             )
         admission = await admit(oracle, suite, where=self.operator.name)
         few = kept(admission.suite.cases, secrets.SystemRandom().sample)
@@ -159,13 +171,14 @@ class Workbench:
         oracle, timing = await self._oracle.get(), self._settings.timing
         # Weights that persist for a process' life are those of one seed in all that a process is timed on.
         state_seed = new_seed() if suite.contract.persistent_weights else None
+        most = timing.gpu_fresh_bytes_max if self._on_device else timing.fresh_bytes_max
         pool: list[Fresh] = []
         until = time.monotonic() + FILL_S
         while len(pool) < timing.fresh_cases:
             fresh = await oracle.fresh(f"fresh {len(pool)}", suite.public, flips=FLIPS, state_seed=state_seed)
             pool.append(fresh)
             held = sum(one.nbytes for one in pool) * (len(pool) + 1) // len(pool)
-            if len(pool) >= FRESH_MIN and (held > timing.fresh_bytes_max or time.monotonic() > until):
+            if len(pool) >= FRESH_MIN and (held > most or time.monotonic() > until):
                 break
         return tuple(pool)
 

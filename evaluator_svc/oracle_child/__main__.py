@@ -18,7 +18,7 @@ from evaluator_svc.oracle_child.model import OperatorFault
 
 Served = Oracle | Baseline | Calibrator
 ROLES: dict[str, type[Served]] = {"oracle": Oracle, "baseline": Baseline, "calibrator": Calibrator}
-ASKED = ("describe", "case", "relations", "wrong_names", "wrong", "fresh", "settled", "perturbed", "repeat")
+ASKED = ("describe", "case", "relations", "wrong_names", "wrong", "fresh", "settled", "perturbed", "repeat", "release")
 """Of an oracle."""
 ACTIONS = frozenset({*ASKED, "attach", "load", "compile", "cool", "run", "measure"})
 

@@ -7,19 +7,17 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from evaluator_svc.catalogue import INTEGERS, SPECIAL
 from evaluator_svc.oracle_child import catalogue, fresh, relations, wrong
-from evaluator_svc.oracle_child.model import CPU, KE_DTYPES, Operator, OperatorFault, Sample, run
+from evaluator_svc.oracle_child.handing import Handing, described
+from evaluator_svc.oracle_child.model import CPU, Operator, OperatorFault, Sample, run
 from evaluator_svc.oracle_child.precisions import precisions
 from evaluator_svc.oracle_child.signature import signature
 from evaluator_svc.oracle_child.values import Unsuitable, perturbed, reshaped
 from evaluator_svc.properties import Kind
-
-ALIGNMENT = 64
 
 
 class Oracle:
@@ -27,7 +25,12 @@ class Oracle:
 
     def __init__(self, request: dict[str, Any]) -> None:
         torch.set_num_threads(int(request["threads"]))
-        self._operator = Operator(str(request["source"]), str(request["name"]), str(request.get("device", CPU)))
+        device = str(request.get("device", CPU))
+        if device != CPU:
+            torch.set_default_device(device)  # what transforms draw lies beside what they change
+        self._operator = Operator(str(request["source"]), str(request["name"]), device)
+        self._handing = Handing(device, shared=bool(request.get("shared")))
+        self._hand = self._handing.hand
         self._sums, self._terms = False, 0.0
         self._mutants: dict[str, wrong.Mutant] = {}
         self._last: tuple[tuple[int, str], Sample] | None = None
@@ -37,9 +40,9 @@ class Oracle:
         sample = self._operator.sample(int(request["seed"]))
         outputs = run(sample)
         return {
-            "inputs": [_spec(t) for t in sample.inputs],
+            "inputs": [described(t) for t in sample.inputs],
             "arguments": len(sample.tensor_arguments()),
-            "outputs": [_spec(t) for t in outputs],
+            "outputs": [described(t) for t in outputs],
             "flops": _flops(sample),
             "signature": signature(sample),
         }
@@ -70,8 +73,8 @@ class Oracle:
         measured = [(role, t) for role, t in blocks if role == "nudged" or role.startswith("low:")]
         kept = [(role, t) for role, t in blocks if not (role == "nudged" or role.startswith("low:"))]
         return {
-            "blocks": _write(Path(request["path"]), [("input", t) for t in sample.inputs] + kept),
-            "aside": _write(Path(request["aside"]), measured),
+            "blocks": self._hand(Path(request["path"]), [("input", t) for t in sample.inputs] + kept),
+            "aside": self._hand(Path(request["aside"]), measured),
             "terms": self._terms,
         }
 
@@ -100,7 +103,7 @@ class Oracle:
         outputs = wrong.applied(self._mutants[str(request["mutant"])], sample, seed)
         if outputs is None:
             return {"skipped": "it cannot run"}
-        return {"blocks": _write(Path(request["path"]), [("wrong", t) for t in outputs])}
+        return {"blocks": self._hand(Path(request["path"]), [("wrong", t) for t in outputs])}
 
     def _drawn(self, seed: int, transform: str) -> Sample:
         """The sample of a case; the last one is kept, because mutants ask for it again and again."""
@@ -124,30 +127,35 @@ class Oracle:
             outputs = run(perturbed(sample, other, int(request["index"])))
         except OperatorFault as fault:
             return {"skipped": str(fault)}
-        return {"blocks": _write(Path(request["path"]), [("declared", t) for t in outputs])}
+        return {"blocks": self._hand(Path(request["path"]), [("declared", t) for t in outputs])}
 
     def fresh(self, request: dict[str, Any]) -> dict[str, Any]:
         """Write fresh values, their declared answer, and for each flip the elements of the answer that it changes."""
         blocks, flips, changes = fresh.answers(fresh.drawn(self._operator, request), request)
         blocks += [(f"flip:{number}", t) for number, tensors in enumerate(changes) for t in tensors]
-        return {"blocks": _write(Path(request["path"]), blocks), "flips": flips}
+        return {"blocks": self._hand(Path(request["path"]), blocks), "flips": flips}
 
     def settled(self, request: dict[str, Any]) -> dict[str, Any]:
         """Write the whole case of values that ``fresh`` has drawn, for a judge who must be sure."""
         sample = fresh.drawn(self._operator, request)
         blocks = [("input", t) for t in sample.inputs]
         blocks += precisions(sample, run(sample), lower="all", sums=self._sums, nudge=True)
-        return {"blocks": _write(Path(request["path"]), blocks), "terms": self._terms}
+        return {"blocks": self._hand(Path(request["path"]), blocks), "terms": self._terms}
 
     def repeat(self, request: dict[str, Any]) -> dict[str, Any]:
         """Whether two runs of fresh copies on equal inputs give equal bytes, and which arguments a run changes."""
         sample = self._operator.sample(int(request["seed"]))
-        before = [_bytes(t).tobytes() for t in sample.tensor_arguments()]
+        before = [t.clone() for t in sample.tensor_arguments()]
         first, second = (run(replace(sample, model=copy.deepcopy(sample.model))) for _ in range(2))
-        same = all(_bytes(a).tobytes() == _bytes(b).tobytes() for a, b in zip(first, second, strict=True))
-        after = [_bytes(t).tobytes() for t in sample.tensor_arguments()]
-        changed = [index for index, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
-        return {"same": same, "changed": changed}
+        same = all(_same(a, b) for a, b in zip(first, second, strict=True))
+        pairs = zip(before, sample.tensor_arguments(), strict=True)
+        return {"same": same, "changed": [index for index, pair in enumerate(pairs) if not _same(*pair)]}
+
+    def release(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The controller has copied what it was handed under these paths."""
+        for path in request["paths"]:
+            self._handing.release(path)
+        return {}
 
 
 def _flops(sample: Sample) -> int | None:
@@ -158,23 +166,7 @@ def _flops(sample: Sample) -> int | None:
     return total or None
 
 
-def _spec(tensor: torch.Tensor) -> dict[str, Any]:
-    return {"shape": list(tensor.shape), "dtype": KE_DTYPES[tensor.dtype].value}
-
-
-def _bytes(tensor: torch.Tensor) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    flat = tensor.detach().contiguous().reshape(-1)
-    array: np.ndarray[Any, np.dtype[np.uint8]] = flat.view(torch.uint8).numpy()
-    return array
-
-
-def _write(path: Path, blocks: list[tuple[str, torch.Tensor]]) -> list[dict[str, Any]]:
-    layout, offset = [], 0
-    with path.open("wb") as file:
-        for role, tensor in blocks:
-            data = _bytes(tensor)
-            file.seek(offset)
-            file.write(data.tobytes())
-            layout.append({"role": role, "offset": offset} | _spec(tensor))
-            offset += -(-len(data) // ALIGNMENT) * ALIGNMENT
-    return layout
+def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Bit for bit."""
+    mine, theirs = (t.contiguous().reshape(-1).view(torch.uint8) for t in (one, other))
+    return torch.equal(mine, theirs)

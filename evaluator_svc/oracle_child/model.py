@@ -33,7 +33,7 @@ class Sample:
     model: torch.nn.Module
     arguments: tuple[Any, ...]
     device: str = "cpu"
-    """Where ``run`` computes; model, arguments and results are on the host all the same."""
+    """Where model, arguments and results are."""
     mutates: tuple[int, ...] = ()
     """Positions of tensor arguments that a run changes; their new values are outputs, after those returned."""
     init: tuple[list[Any], dict[str, Any]] = field(default_factory=lambda: ([], {}))
@@ -79,7 +79,11 @@ class Operator:
         self._contract = contract.of(source, where=name)
 
     def sample(self, seed: int) -> Sample:
-        """Model and arguments drawn under ``seed``; the model is in inference mode (``eval``)."""
+        """Model and arguments drawn under ``seed``, on the operator's device; the model is in inference mode."""
+        with torch.device(self._device):
+            return self._sample(seed)
+
+    def _sample(self, seed: int) -> Sample:
         seed_everything(seed)
         init = _guard("get_init_inputs()", self._module.get_init_inputs)
         args, kwargs = _split_init(init)
@@ -89,15 +93,19 @@ class Operator:
         arguments = _guard("get_inputs()", self._module.get_inputs)
         if not isinstance(arguments, list | tuple):
             raise OperatorFault(f"get_inputs() must return a list of tensors, not {type(arguments).__name__}")
+        model = model.eval()
+        if self._device != CPU:
+            model = model.to(self._device)
+            arguments = [a.to(self._device) if isinstance(a, torch.Tensor) else a for a in arguments]
         contiguous = tuple(a.detach().contiguous() if isinstance(a, torch.Tensor) else a for a in arguments)
         sample = Sample(
-            model=model.eval(),
+            model=model,
             arguments=contiguous,
             device=self._device,
             init=(args, kwargs),
             mutates=self._contract.mutates,
         )
-        _check_tensors(sample.inputs, "input")
+        _check_tensors(sample.inputs, "input", self._device)
         count = len(sample.tensor_arguments())
         if not count:
             raise OperatorFault("get_inputs() returns no tensor")
@@ -117,10 +125,6 @@ def run(sample: Sample, precision: DType | None = None) -> tuple[torch.Tensor, .
         model = copy.deepcopy(sample.model).to(dtype)
         cast = [a.to(dtype) if a.is_floating_point() else a for a in sample.tensor_arguments()]
         sample = replace(sample, model=model).with_arguments(cast)
-    if sample.device != CPU:
-        sample = replace(sample, model=copy.deepcopy(sample.model).to(sample.device)).with_arguments(
-            [a.to(sample.device) for a in sample.tensor_arguments()]
-        )
     if sample.mutates:
         sample = sample.with_arguments([a.clone() for a in sample.tensor_arguments()])
     with torch.no_grad():
@@ -132,8 +136,8 @@ def run(sample: Sample, precision: DType | None = None) -> tuple[torch.Tensor, .
         if not isinstance(output, torch.Tensor):
             raise OperatorFault(f"Model.forward returns a {type(output).__name__} among its outputs, not a tensor")
     changed = [sample.tensor_arguments()[position] for position in sample.mutates]
-    done = tuple(output.detach().contiguous().to(CPU) for output in (*outputs, *changed))
-    _check_tensors(done, "output")
+    done = tuple(output.detach().contiguous() for output in (*outputs, *changed))
+    _check_tensors(done, "output", sample.device)
     return done
 
 
@@ -155,7 +159,7 @@ def _split_init(init: Any) -> tuple[list[Any], dict[str, Any]]:
     return list(init), {}
 
 
-def _check_tensors(tensors: tuple[torch.Tensor, ...], what: str) -> None:
+def _check_tensors(tensors: tuple[torch.Tensor, ...], what: str, device: str) -> None:
     for index, tensor in enumerate(tensors):
         if tensor.dtype not in KE_DTYPES:
             raise OperatorFault(f"{what} {index} has dtype {tensor.dtype}, which kernels cannot take")
@@ -163,8 +167,8 @@ def _check_tensors(tensors: tuple[torch.Tensor, ...], what: str) -> None:
             raise OperatorFault(f"{what} {index} has {tensor.dim()} dimensions; {DIMENSIONS_MAX} are the limit")
         if tensor.numel() == 0:
             raise OperatorFault(f"{what} {index} is empty")
-        if tensor.device.type != "cpu":
-            raise OperatorFault(f"{what} {index} is on {tensor.device}; the reference runs on the CPU")
+        if tensor.device.type != torch.device(device).type:
+            raise OperatorFault(f"{what} {index} is on {tensor.device}; the reference runs on {device}")
 
 
 def _guard(what: str, call: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from evaluator_svc.cases import Array, Case
-from evaluator_svc.oracle_child.model import KE_DTYPES, OperatorFault, Sample, run
+from evaluator_svc.oracle_child.model import CPU, KE_DTYPES, OperatorFault, Sample, run
 from evaluator_svc.properties import ELEMENTS_MAX, HOLDS, Kind, Relation, hypotheses
 from evaluator_svc.tensors import TensorSpec
 from shared.dtypes import DType
@@ -55,7 +55,7 @@ def _kept(
         spec = specs[relation.output]
         if any(tuple(one[relation.output].shape) != spec.shape for one in runs):
             continue
-        arrays = [one[relation.output].contiguous().numpy() for one in runs]
+        arrays = [one[relation.output].contiguous().to(CPU).numpy() for one in runs]
         wide = TensorSpec(shape=spec.shape, dtype=DType.F64 if spec.dtype.floating else spec.dtype)
         if relation.kind is Kind.ROW_SUM:
             relation = replace(relation, constant=relation.constant or float(arrays[0].sum(axis=-1).mean()))  # noqa: PLW2901
@@ -72,13 +72,15 @@ def _kept(
 def _case(sample: Sample) -> Case:
     """Its inputs, without answers."""
     specs = tuple(_spec(t) for t in sample.inputs)
-    data = tuple(t.detach().contiguous().reshape(-1).view(torch.uint8).numpy() for t in sample.inputs)
+    data = tuple(t.detach().contiguous().reshape(-1).view(torch.uint8).to(CPU).numpy() for t in sample.inputs)
     return Case(name="", public=True, specs=specs, inputs=data, references=())
 
 
 def _bound(sample: Sample, variant: Sequence[Array], specs: Sequence[TensorSpec]) -> Sample:
     tensors = [
-        torch.frombuffer(bytearray(np.ascontiguousarray(one).tobytes()), dtype=t.dtype).reshape(spec.shape)
+        torch.frombuffer(bytearray(np.ascontiguousarray(one).tobytes()), dtype=t.dtype)
+        .reshape(spec.shape)
+        .to(sample.device)
         for one, t, spec in zip(variant, sample.inputs, specs, strict=True)
     ]
     count = len(sample.tensor_arguments())
