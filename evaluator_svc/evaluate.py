@@ -162,7 +162,7 @@ class Evaluator:
             async with self._benches.use(*await self._place(request.operator, request.threads)) as bench:
                 source = await self._text(request.kernel.source_hash)
                 job = _Job(request=request, source=source, bench=bench, watch=watch, ledger=ledger)
-                if request.purpose is Purpose.SEARCH and self._target.timed:
+                if request.purpose is Purpose.SEARCH and self._target.kind is Kind.CPU:
                     bench.start_baselines()
                 evaluation = await self._stages(job)
         except Unavailable:
@@ -240,6 +240,9 @@ class Evaluator:
     async def _baselines(self, job: _Job, stack: AsyncExitStack) -> Baselines:
         if job.request.purpose is Purpose.FINAL:
             return await job.bench.fresh_baselines(stack)
+        if self._target.on_gpu:
+            # Now, while the device is shared: what is made there beside a kernel that is timed is taken for its work.
+            await job.bench.pool()
         return await job.bench.baselines()
 
     async def _suite(self, job: _Job) -> Suite:
