@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evaluator_svc import gpu_arrays
-from evaluator_svc.cases import Array
+from evaluator_svc.arrays import Array
 from evaluator_svc.hosted.cuda_driver import Driver
 from evaluator_svc.tensors import TensorSpec
 

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from evaluator_svc.cases import Array, Case, Demand, Reference, Suite, elements, make_reference
+from evaluator_svc.arrays import Array
+from evaluator_svc.cases import Case, Demand, Reference, Suite, elements, make_reference
 from evaluator_svc.catalogue import (
     ALL_LOWER,
     ALWAYS,
@@ -46,6 +47,10 @@ PUBLIC_CASES = 3
 RELATION_DRAWS = 3
 WORTHLESS = 0.5
 """Error of the declared reference, as a share of the truth's size, from which on a held-out set says nothing."""
+
+
+Block = tuple[str, TensorSpec, Array]
+"""Role, spec and bytes."""
 
 
 class Oracle:
@@ -270,9 +275,6 @@ def _worthless(reference: Reference) -> bool:
     """Whether the declared reference is off by as much as its answer, in the mean or anywhere."""
     off = reference.rmse > WORTHLESS * reference.scale_rms or reference.max_error > WORTHLESS * reference.scale_max
     return off and reference.scale_rms > 0
-
-
-Block = tuple[str, TensorSpec, Array]
 
 
 def _specs(said: Sequence[Mapping[str, Any]]) -> tuple[TensorSpec, ...]:
