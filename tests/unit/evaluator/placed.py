@@ -53,7 +53,7 @@ def here(array: Array) -> Array:
 
 def truth(kind: Kind, place=here, seed: int = 1) -> Reference:
     """A reference of ``kind``, with lower precisions, whose arrays ``place`` puts somewhere."""
-    drawn = np.random.default_rng(seed).standard_normal((*kind.shape[:-1], 40))
+    drawn = np.random.default_rng(seed).standard_normal(kind.shape or (40,))
     exact = np.asarray(softmax(2 * drawn) if kind.scale == 1.0 else np.abs(np.round(kind.scale * drawn)).clip(0, 255))
     exact = exact.reshape(-1)[: max(1, int(np.prod(kind.shape)))].copy()
     if kind.special:
