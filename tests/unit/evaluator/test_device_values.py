@@ -222,16 +222,30 @@ def test_an_operator_is_refused_alike(how, reason):
 
 
 class Child:
-    """A trusted child that writes one block of float32 and says where."""
+    """A trusted child that holds one block of float32 on a device until it may let go of it."""
+
+    def __init__(self):
+        self.held = {}
 
     async def ask(self, action, **fields):
-        with open(fields["path"], "wb") as file:  # noqa: ASYNC230, PTH123 - the child's own
-            file.write(np.arange(6, dtype=np.float32).tobytes())
-        return {"blocks": [{"role": "declared", "shape": [2, 3], "dtype": "float32", "offset": 0}]}
+        if action == "release":
+            for path in fields["paths"]:
+                del self.held[path]
+            return {}
+        self.held[fields["path"]] = device(np.arange(6, dtype=np.float32))
+        return {"blocks": [{"role": "declared", "shape": [2, 3], "dtype": "float32", "handle": "2a", "offset": 0}]}
 
 
-def test_an_oracle_places_what_it_is_answered(tmp_path):
-    oracle = Oracle(Child(), OperatorRef(name="", source_hash=""), tmp_path, timeout_s=1, placed=device)  # type: ignore[arg-type]
+def test_an_oracle_copies_what_its_child_holds_on_a_device_and_then_lets_it_go(tmp_path):
+    child = Child()
+
+    def copied(layout, specs):
+        (held,) = child.held.values()
+        assert [(block["handle"], spec.nbytes) for block, spec in zip(layout, specs, strict=True)] == [("2a", 24)]
+        return [held.view(np.uint8)]
+
+    oracle = Oracle(child, OperatorRef(name="", source_hash=""), tmp_path, timeout_s=1, copied=copied)  # type: ignore[arg-type]
     (output,) = asyncio.run(oracle.perturbed(1, 2, 0))
     assert isinstance(output, DeviceArray)
     assert elements(output.view(np.uint8), DType.F32).get().tolist() == [0, 1, 2, 3, 4, 5]
+    assert not child.held
