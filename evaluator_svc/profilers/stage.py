@@ -1,0 +1,87 @@
+"""Where the evaluator asks a profiler: after the verdict, about a kernel that passed, and never about the verdict.
+
+Whatever goes wrong here is evidence beside the diagnosis that there would be without a profiler.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from evaluator_svc.cases import Suite
+from evaluator_svc.device import Device
+from evaluator_svc.profilers import ncu, told
+from evaluator_svc.profilers.bottleneck import Call
+from evaluator_svc.profilers.ncu import Ncu, Subject
+from evaluator_svc.profilers.ncu_report import FORBIDDEN, KERNELS_MAX, Report
+from evaluator_svc.roofline import Floors
+from evaluator_svc.settings import ProfilingSettings
+from evaluator_svc.toolchains import Built
+from shared.errors import ChipError, Fatal, Retryable
+from shared.events import Bound, Diagnosis, Entry
+
+COUNTERS = "counters"
+TOOL = "ncu (Nsight Compute): cold caches before every launch, clocks left alone; the report was in the kernel's reach"
+
+
+@dataclass(slots=True, kw_only=True)
+class CounterStage:
+    """Profiles one kernel at a time, with the device alone."""
+
+    device: Device
+    settings: ProfilingSettings
+    find: Callable[[], Path | None] = ncu.found
+    profile: Callable[[], ncu.Profile] = ncu.gpu_profile
+    _forbidden: str = field(default="", init=False)
+    """The driver's refusal, which no later call changes."""
+
+    async def diagnosis(
+        self, built: Built, suite: Suite, *, threads: int, floors: Floors, measured_ns: float, otherwise: Diagnosis
+    ) -> Diagnosis:
+        """What counters say of a call that took ``measured_ns``; ``otherwise``, and why, where they say nothing."""
+        report = await self._report(built, suite, threads)
+        if not report.kernels:
+            return _beside(otherwise, (Entry(name=COUNTERS, value=f"unavailable: {report.refused}"),))
+        call = Call(
+            kernels=report.kernels,
+            measured_ns=measured_ns,
+            bytes_min=suite.bytes_min,
+            floors=floors,
+            complete=len(report.kernels) < KERNELS_MAX,
+        )
+        found = told.diagnosis(call, TOOL)
+        return found if found.bound is not Bound.UNKNOWN else _beside(otherwise, found.evidence)
+
+    async def _report(self, built: Built, suite: Suite, threads: int) -> Report:
+        tool = self.find()
+        if self._forbidden or tool is None:
+            return Report(kernels=(), refused=self._forbidden or ncu.ABSENT)
+        runner = Ncu(tool=tool, time_s=self.settings.profile_s, profile=self.profile())
+        subject = Subject(
+            built=built,
+            inputs=suite.inputs,
+            values=[memoryview(data) for data in suite.public[0].inputs],
+            signature=suite.signature,
+            mutates=suite.contract.mutates,
+            threads=threads,
+        )
+        try:
+            async with self.device.exclusive():
+                running = asyncio.ensure_future(asyncio.to_thread(runner.run, subject))
+                try:
+                    report = await asyncio.shield(running)
+                except asyncio.CancelledError:
+                    runner.interrupt()
+                    await asyncio.wait([running])
+                    raise
+        except (Retryable, Fatal, ChipError, OSError) as error:
+            return Report(kernels=(), refused=f"{type(error).__name__}: {error}")
+        if FORBIDDEN in report.refused:
+            self._forbidden = report.refused
+        return report
+
+
+def _beside(otherwise: Diagnosis, evidence: tuple[Entry, ...]) -> Diagnosis:
+    return replace(otherwise, evidence=(*otherwise.evidence, *evidence))
