@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from evaluator_svc import syscalls
@@ -66,7 +66,9 @@ class Ncu:
     tool: Path
     time_s: float
     profile: Profile
-    _box: BuildBox | None = None
+    text: str = field(default="", init=False)
+    """What the tool wrote last, for a record."""
+    _box: BuildBox | None = field(default=None, init=False)
 
     def run(self, subject: Subject) -> Report:
         """The launches of one call after three that warm it up; blocks for some seconds.
@@ -156,16 +158,15 @@ class Ncu:
     def _read(self, folder: Path, done: Finished) -> Report:
         if done.status is None:
             return Report(kernels=(), refused=f"it took {done.excess or f'longer than {self.time_s:g} s'}")
+        self.text, missing = "", ""
         try:
-            text = regular(folder / REPORT, REPORT, None, REPORT_BYTES_MAX).decode("utf-8", "replace")
+            self.text = regular(folder / REPORT, REPORT, None, REPORT_BYTES_MAX).decode("utf-8", "replace")
         except Breach as breach:
-            text, said = "", breach.what
-        else:
-            said = ""
-        report = ncu_report.parse(text)
+            missing = breach.what
+        report = ncu_report.parse(self.text)
         if report.kernels and done.status == 0:
             return report
-        why = ncu_report.complaint(text) or ncu_report.complaint(done.log) or said
+        why = ncu_report.complaint(self.text) or ncu_report.complaint(done.log) or missing
         last = " ".join(done.log.split())[-LOG_SHOWN:]
         return Report(kernels=(), refused=f"{why or 'no report'} (status {done.status}: {last or 'nothing printed'})")
 

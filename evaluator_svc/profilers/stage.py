@@ -22,7 +22,7 @@ from evaluator_svc.toolchains import Built
 from shared.errors import ChipError, Fatal, Retryable
 from shared.events import Bound, Diagnosis, Entry
 
-COUNTERS = "counters"
+COUNTERS, HOSTED = "counters", "hosted"
 TOOL = "ncu (Nsight Compute): cold caches before every launch, clocks left alone; the report was in the kernel's reach"
 
 
@@ -56,6 +56,8 @@ class CounterStage:
 
     async def _report(self, built: Built, suite: Suite, threads: int) -> Report:
         tool = self.find()
+        if built.host != HOSTED:
+            return Report(kernels=(), refused="only modules in Python are profiled")
         if self._forbidden or tool is None:
             return Report(kernels=(), refused=self._forbidden or ncu.ABSENT)
         runner = Ncu(tool=tool, time_s=self.settings.profile_s, profile=self.profile())
