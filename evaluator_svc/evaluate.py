@@ -398,8 +398,7 @@ class Evaluator:
         bounds = made.floors or UNKNOWN
         with job.watch.span("profile"):
             found = await profile(built, bounds, made.median_ns)
-            asked = job.request.purpose is Purpose.FINAL or self.settings.profiling.profile_search
-            if asked and self._target.on_gpu:
+            if self._target.on_gpu and self._counters.wanted(job.request.purpose):
                 found = await self._counters.diagnosis(
                     built,
                     suite,

@@ -48,11 +48,11 @@ def main(file: Path) -> None:
         renew()
         if on_gpu:
             torch.cuda.synchronize()
-            torch.cuda.profiler.start()
+            torch.cuda.profiler.start()  # type: ignore[no-untyped-call]
         model.call(*arguments)
         if on_gpu:
             torch.cuda.synchronize()
-            torch.cuda.profiler.stop()
+            torch.cuda.profiler.stop()  # type: ignore[no-untyped-call]
 
 
 def _tensor(torch: Any, file: Path, shape: list[int], dtype: Any) -> Any:

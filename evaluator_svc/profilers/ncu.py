@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from evaluator_svc import syscalls
 from evaluator_svc.boxes import TEMPORARY
@@ -35,6 +36,8 @@ PROGRAM = "ncu"
 ABSENT = "ncu (Nsight Compute) is not on the path"
 DRIVER = Path("evaluator_svc/hosted/one_call.py")
 REQUEST, REPORT = "call.json", "report.csv"
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - the box's own
+"""By which processes of the box may talk."""
 REPORT_BYTES_MAX = 8 << 20
 FILE_BYTES = 1 << 30
 """Of what the tool keeps beside the device while it repeats a launch."""
@@ -50,7 +53,8 @@ class Subject:
 
     built: Built
     inputs: Sequence[TensorSpec]
-    values: Sequence[bytes | memoryview]
+    values: Sequence[Any]
+    """Of the inputs: anything with the buffer protocol."""
     signature: Signature
     mutates: tuple[int, ...] = ()
     threads: int = 1
@@ -127,10 +131,20 @@ class Ncu:
         (folder / REQUEST).write_text(json.dumps(told))
         for path in folder.iterdir():
             path.chmod(0o644)
+        (folder / SHARED_MEMORY.name).mkdir()
 
     def _boxed(self, folder: Path, extensions: tuple[Mount, ...]) -> BuildBox:
         code = Mount(source=box.HERE, target=f"{box.CODE}/evaluator_svc/hosted")
-        mounts = (*python_home.mounts(), code, *self.profile.mounts, *_system(), *_homes(self.tool), *extensions)
+        shared = Mount(source=folder / SHARED_MEMORY.name, target=str(SHARED_MEMORY), writable=True)
+        mounts = (
+            *python_home.mounts(),
+            code,
+            shared,
+            *self.profile.mounts,
+            *_system(),
+            *_homes(self.tool),
+            *extensions,
+        )
         return BuildBox(
             work=folder,
             limits=BuildLimits(

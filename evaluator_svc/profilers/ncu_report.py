@@ -103,7 +103,7 @@ def _counters(row: Row) -> Counters:
         bank_conflicts=None if conflicts is None or accesses is None else _ratio(conflicts, accesses),
         occupancy_limiter=_least(limits),
         stalls=ranked([(reason, amount) for reason, amount in waits if amount is not None]),
-        **told,  # type: ignore[arg-type]
+        **told,
     )
 
 

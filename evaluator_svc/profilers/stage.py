@@ -12,6 +12,8 @@ from pathlib import Path
 
 from evaluator_svc.cases import Suite
 from evaluator_svc.device import Device
+from evaluator_svc.diagnosis import against_floors
+from evaluator_svc.hosted.box import Profile
 from evaluator_svc.profilers import ncu, told
 from evaluator_svc.profilers.bottleneck import Call
 from evaluator_svc.profilers.ncu import Ncu, Subject
@@ -20,7 +22,7 @@ from evaluator_svc.roofline import Floors
 from evaluator_svc.settings import ProfilingSettings
 from evaluator_svc.toolchains import Built
 from shared.errors import ChipError, Fatal, Retryable
-from shared.events import Bound, Diagnosis, Entry
+from shared.events import Bound, Diagnosis, Entry, Purpose
 
 COUNTERS, HOSTED = "counters", "hosted"
 TOOL = "ncu (Nsight Compute): cold caches before every launch, clocks left alone; the report was in the kernel's reach"
@@ -33,9 +35,13 @@ class CounterStage:
     device: Device
     settings: ProfilingSettings
     find: Callable[[], Path | None] = ncu.found
-    profile: Callable[[], ncu.Profile] = ncu.gpu_profile
+    profile: Callable[[], Profile] = ncu.gpu_profile
     _forbidden: str = field(default="", init=False)
     """The driver's refusal, which no later call changes."""
+
+    def wanted(self, purpose: Purpose) -> bool:
+        """A winner is always asked about; others cost seconds that a search could use."""
+        return purpose is Purpose.FINAL or self.settings.profile_search
 
     async def diagnosis(
         self, built: Built, suite: Suite, *, threads: int, floors: Floors, measured_ns: float, otherwise: Diagnosis
@@ -52,7 +58,9 @@ class CounterStage:
             complete=len(report.kernels) < KERNELS_MAX,
         )
         found = told.diagnosis(call, TOOL)
-        return found if found.bound is not Bound.UNKNOWN else _beside(otherwise, found.evidence)
+        if found.bound is Bound.UNKNOWN:
+            return _beside(otherwise, found.evidence)
+        return replace(found, evidence=(*against_floors(floors, measured_ns), *found.evidence))
 
     async def _report(self, built: Built, suite: Suite, threads: int) -> Report:
         tool = self.find()
@@ -64,7 +72,7 @@ class CounterStage:
         subject = Subject(
             built=built,
             inputs=suite.inputs,
-            values=[memoryview(data) for data in suite.public[0].inputs],
+            values=suite.public[0].inputs,
             signature=suite.signature,
             mutates=suite.contract.mutates,
             threads=threads,

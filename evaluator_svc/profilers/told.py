@@ -103,7 +103,7 @@ def _notes(main: Counters) -> list[Entry]:
     entries = []
     if main.spilled is not None:
         how = "reserved a thread" if main.scratch_bytes is not None else "moved"
-        entries.append(_entry("spills", f"{main.spilled:.0f} bytes {how}" if main.spilled else "none"))
+        entries.append(_entry("spills", f"{main.spilled:.0f} bytes {how}" if main.spilled else "0"))
     if main.waves is not None and 1 < main.waves < TAIL_WAVES:
         whole, part = divmod(main.waves, 1)
         if 0 < part < TAIL_PART:

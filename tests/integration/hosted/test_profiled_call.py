@@ -19,7 +19,7 @@ from evaluator_svc.runner.program import machine_sandbox
 from evaluator_svc.settings import ProfilingSettings
 from evaluator_svc.toolchains import Built
 from shared.errors import Retryable
-from shared.events import Bound, Diagnosis
+from shared.events import Bound, Diagnosis, Purpose
 from tests.integration.hosted.softmax_module import ONE_TENSOR, RIGHT, SPEC, forward, values
 
 SAMPLE = (Path(__file__).parents[2] / "unit" / "evaluator" / "profiles" / "ncu_softmax.csv").read_text()
@@ -87,8 +87,11 @@ def test_a_module_that_raises_under_the_profiler_leaves_a_reason(tool, tmp_path)
 
 
 def test_inputs_that_a_call_changes_are_as_they_were_before_the_next(tool, tmp_path):
-    once = forward("assert not getattr(self, 'first', None) or self.first == float(x[0, 0])", "self.first = float(x[0, 0])",
-                   "x.add_(1)", "return x.clone()")  # fmt: skip
+    once = forward(
+        "assert getattr(self, 'first', None) in (None, float(x[0, 0]))",
+        "self.first = float(x[0, 0])",
+        "return x.add_(1).clone()",
+    )
     assert run(made(tool), tmp_path, once, mutates=(0,)).refused == ""
     assert run(made(tool), tmp_path, once).refused != ""
 
@@ -144,10 +147,18 @@ def stage_for(tool, device=None):
     )
 
 
+def test_winners_are_profiled_and_others_where_that_is_asked_for(tool):
+    stage = stage_for(None)
+    assert stage.wanted(Purpose.FINAL)
+    assert not stage.wanted(Purpose.SEARCH)
+    assert replace(stage, settings=ProfilingSettings(profile_search=True)).wanted(Purpose.SEARCH)
+
+
 def test_counters_make_the_diagnosis(tool, tmp_path):
     found = diagnosed(stage_for(made(tool)), tmp_path)
     assert found.bound is Bound.MEMORY
     assert "78%" in found.summary
+    assert {"measured_ns", "memory_floor_ns", "compute_floor_ns"} < {entry.name for entry in found.evidence}
 
 
 def reason(found):

@@ -131,7 +131,7 @@ def test_evidence_has_the_numbers_and_the_distance_to_the_speed_of_light():
         "limited by registers, 40 registers a thread, 1088 bytes of shared memory a block"
     )
     assert evidence["stalls"].startswith("long_scoreboard 62%")
-    assert evidence["spills"] == "none"
+    assert evidence["spills"] == "0"
     assert "not_told" not in evidence
 
 
