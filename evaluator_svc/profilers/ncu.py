@@ -170,8 +170,6 @@ class Ncu:
         )
 
     def _read(self, folder: Path, done: Finished) -> Report:
-        if done.status is None:
-            return Report(kernels=(), refused=f"it took {done.excess or f'longer than {self.time_s:g} s'}")
         self.text, missing = "", ""
         try:
             self.text = regular(folder / REPORT, REPORT, None, REPORT_BYTES_MAX).decode("utf-8", "replace")
@@ -180,9 +178,11 @@ class Ncu:
         report = ncu_report.parse(self.text)
         if report.kernels and done.status == 0:
             return report
-        why = ncu_report.complaint(self.text) or ncu_report.complaint(done.log) or missing
-        last = " ".join(done.log.split())[-LOG_SHOWN:]
-        return Report(kernels=(), refused=f"{why or 'no report'} (status {done.status}: {last or 'nothing printed'})")
+        said = " ".join(done.log.split())[-LOG_SHOWN:] or "nothing printed"
+        why = ncu_report.complaint(self.text) or ncu_report.complaint(done.log) or missing or "no launch in the report"
+        if done.status is None:
+            why = f"it took {done.excess or f'longer than {self.time_s:g} s'}"
+        return Report(kernels=(), refused=f"{why} (status {done.status}: {said})")
 
 
 def found() -> Path | None:

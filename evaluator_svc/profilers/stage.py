@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from evaluator_svc import nvidia
 from evaluator_svc.cases import Suite
 from evaluator_svc.device import Device
 from evaluator_svc.diagnosis import against_floors
@@ -25,6 +26,10 @@ from shared.errors import ChipError, Fatal, Retryable
 from shared.events import Bound, Diagnosis, Entry, Purpose
 
 COUNTERS, HOSTED = "counters", "hosted"
+RESTRICTED = (
+    "the driver lets only administrators read counters, and a kernel's box is none; load it with "
+    "NVreg_RestrictProfilingToAdminUsers=0"
+)
 TOOL = "ncu (Nsight Compute): cold caches before every launch, clocks left alone; the report was in the kernel's reach"
 
 
@@ -36,8 +41,7 @@ class CounterStage:
     settings: ProfilingSettings
     find: Callable[[], Path | None] = ncu.found
     profile: Callable[[], Profile] = ncu.gpu_profile
-    _forbidden: str = field(default="", init=False)
-    """The driver's refusal, which no later call changes."""
+    restricted: Callable[[], bool] = nvidia.counters_restricted
 
     def wanted(self, purpose: Purpose) -> bool:
         """A winner is always asked about; others cost seconds that a search could use."""
@@ -64,10 +68,12 @@ class CounterStage:
 
     async def _report(self, built: Built, suite: Suite, threads: int) -> Report:
         tool = self.find()
+        if tool is None:
+            return Report(kernels=(), refused=ncu.ABSENT)
         if built.host != HOSTED:
             return Report(kernels=(), refused="only modules in Python are profiled")
-        if self._forbidden or tool is None:
-            return Report(kernels=(), refused=self._forbidden or ncu.ABSENT)
+        if self.restricted():
+            return Report(kernels=(), refused=f"{FORBIDDEN}: {RESTRICTED}")
         runner = Ncu(tool=tool, time_s=self.settings.profile_s, profile=self.profile())
         subject = Subject(
             built=built,
@@ -81,16 +87,13 @@ class CounterStage:
             async with self.device.exclusive():
                 running = asyncio.ensure_future(asyncio.to_thread(runner.run, subject))
                 try:
-                    report = await asyncio.shield(running)
+                    return await asyncio.shield(running)
                 except asyncio.CancelledError:
                     runner.interrupt()
                     await asyncio.wait([running])
                     raise
         except (Retryable, Fatal, ChipError, OSError) as error:
             return Report(kernels=(), refused=f"{type(error).__name__}: {error}")
-        if FORBIDDEN in report.refused:
-            self._forbidden = report.refused
-        return report
 
 
 def _beside(otherwise: Diagnosis, evidence: tuple[Entry, ...]) -> Diagnosis:
