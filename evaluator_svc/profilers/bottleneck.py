@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from evaluator_svc.profilers.advice import BUSY, PIPES, WAITS
+from evaluator_svc.profilers.call import Call
 from evaluator_svc.profilers.counters import Counters
-from evaluator_svc.roofline import UNKNOWN, Floors
 from shared.events import Bound
 
 HOST = 1.3
@@ -28,68 +29,6 @@ FEW_WARPS = 0.3
 """Ours: with less of its warps resident a multiprocessor has too few to switch to, whatever they wait for."""
 ON_TENSOR_CORES = 0.4
 """Ours: a kernel that uses these so much hides latencies by stages within few warps, as it should."""
-PIPES = {
-    "tensor_share": (
-        "tensor cores",
-        "fewer or cheaper products; a lower precision only where the operator declares it",
-    ),
-    "fma_share": ("multiply-add pipe", "tensor cores where products allow them, less redundant arithmetic"),
-    "alu_share": (
-        "integer and logic pipe",
-        "cheaper addresses and masks: wider accesses, constants, fewer conversions",
-    ),
-    "special_share": ("special functions (exp, log, sqrt)", "cheaper approximations, fewer of them an element"),
-    "double_share": ("float64 pipe", "float32 where the operator declares it"),
-}
-WAITS = {
-    "long_scoreboard": "for memory: more bytes in flight by wider loads, unrolling, prefetching or pipeline stages",
-    "lg_throttle": "for the queue of global accesses: fewer and wider ones",
-    "short_scoreboard": "for shared memory or special functions: fewer exchanges between threads, fewer exp and log",
-    "mio_throttle": "for the queue of shared memory and special functions: wider accesses to shared memory",
-    "barrier": "at barriers: smaller blocks, less unequal work, fewer exchanges",
-    "gmma": "for tensor cores: more pipeline stages, larger tiles",
-    "math_pipe_throttle": "for a pipe that is taken: spread work over others",
-    "wait": "for fixed latencies: more independent instructions (unrolling, several accumulators)",
-    "no_instruction": "for instructions: less unrolling, smaller code",
-    "branch_resolving": "at branches: fewer, or predicated ones",
-    "drain": "for their last stores: fewer, wider stores",
-    "membar": "at memory fences: fewer of them",
-}
-"""What warps wait for and what helps, by Nsight Compute's names (Kernel Profiling Guide, "Warp State")."""
-BUSY = ("selected", "not_selected")
-"""No waiting: a warp is issued, or another one is."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """One call of a kernel: its launches in order, and what is known of the call itself.
-
-    ``measured_ns``: the time of a call by the clock of record. ``bytes_min``: what must be moved, 0 for unknown.
-    ``complete``: every launch of the call is among ``kernels``.
-    """
-
-    kernels: tuple[Counters, ...]
-    measured_ns: float = 0.0
-    bytes_min: int = 0
-    floors: Floors = UNKNOWN
-    complete: bool = True
-
-    @property
-    def main(self) -> Counters:
-        """The launch that takes longest; the first where no time is told."""
-        return max(self.kernels, key=lambda kernel: kernel.duration_ns or 0.0)
-
-    @property
-    def kernels_ns(self) -> float | None:
-        """All launches together; None where one's time is not told, or launches are missing."""
-        times = [kernel.duration_ns for kernel in self.kernels if kernel.duration_ns is not None]
-        return sum(times) if self.complete and len(times) == len(self.kernels) else None
-
-    @property
-    def dram_bytes(self) -> float | None:
-        moved = [kernel.dram_bytes for kernel in self.kernels]
-        told = [bytes_ for bytes_ in moved if bytes_ is not None]
-        return sum(told) if self.complete and len(told) == len(moved) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

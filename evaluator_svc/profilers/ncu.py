@@ -178,11 +178,12 @@ class Ncu:
         report = ncu_report.parse(self.text)
         if report.kernels and done.status == 0:
             return report
-        said = " ".join(done.log.split())[-LOG_SHOWN:] or "nothing printed"
+        printed = "".join(c if c.isprintable() else " " for c in " ".join(done.log.split())[-LOG_SHOWN:])
+        said = f"printed {printed!r}, not believed" if printed else "nothing printed"
         why = ncu_report.complaint(self.text) or ncu_report.complaint(done.log) or missing or "no launch in the report"
         if done.status is None:
             why = f"it took {done.excess or f'longer than {self.time_s:g} s'}"
-        return Report(kernels=(), refused=f"{why} (status {done.status}: {said})")
+        return Report(kernels=(), refused=f"{why} (status {done.status}; {said})")
 
 
 def found() -> Path | None:

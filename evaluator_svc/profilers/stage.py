@@ -16,7 +16,7 @@ from evaluator_svc.device import Device
 from evaluator_svc.diagnosis import against_floors
 from evaluator_svc.hosted.box import Profile
 from evaluator_svc.profilers import ncu, told
-from evaluator_svc.profilers.bottleneck import Call
+from evaluator_svc.profilers.call import Call
 from evaluator_svc.profilers.ncu import Ncu, Subject
 from evaluator_svc.profilers.ncu_report import FORBIDDEN, KERNELS_MAX, Report
 from evaluator_svc.roofline import Floors

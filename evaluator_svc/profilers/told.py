@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from evaluator_svc.profilers.bottleneck import EXCESS, Call, decide
+from evaluator_svc.profilers.bottleneck import EXCESS, decide
+from evaluator_svc.profilers.call import Call
 from evaluator_svc.profilers.counters import Counters
 from shared.events import Bound, Diagnosis, Entry
 

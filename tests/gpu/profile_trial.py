@@ -1,6 +1,6 @@
 """Profile a Triton softmax and an eager one as the evaluator does, and print what was counted and concluded.
 
-For a machine with an NVIDIA GPU and Nsight Compute; takes less than a minute:
+For a machine with an NVIDIA GPU and Nsight Compute; takes half a minute, and up to two where something is in the way:
 
     python tests/gpu/profile_trial.py [FOLDER]
 
@@ -11,6 +11,7 @@ way; the evaluator itself never does that. Exit status 0: counters came out of t
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -25,8 +26,8 @@ import seccompy
 
 from evaluator_svc import syscalls
 from evaluator_svc.hosted import box
-from evaluator_svc.profilers import ncu, ncu_report, told
-from evaluator_svc.profilers.bottleneck import Call
+from evaluator_svc.profilers import ncu, ncu_metrics, ncu_report, told
+from evaluator_svc.profilers.call import Call
 from evaluator_svc.profilers.ncu import Ncu, Subject
 from evaluator_svc.profilers.ncu_report import Report
 from evaluator_svc.runner.program import machine_sandbox
@@ -79,6 +80,7 @@ def main(folder: Path | None) -> int:
     with tempfile.TemporaryDirectory() as work:
         fused = _tried(tool, "triton", FUSED, values, Path(work), folder)
         if not fused:
+            _unknown(tool)
             syscalls.profiler_filter = lambda: seccompy.Filter(default=seccompy.Action.ALLOW).program
             print("\n--- in the box, every system call allowed")
             _tried(tool, "triton_unfiltered", FUSED, values, Path(work), folder)
@@ -114,6 +116,15 @@ def _unboxed(tool: Path, subject: Subject, work: Path, folder: Path | None) -> N
     print("status", done.returncode, "|", done.stdout[-600:], done.stderr[-600:], text[:600])
     if folder is not None and text:
         (folder / "ncu_triton_unboxed.csv").write_text(text)
+
+
+def _unknown(tool: Path) -> None:
+    """Names that the tool does not list for this chip. Those of launches and of the device it never lists."""
+    done = subprocess.run([tool, "--query-metrics"], capture_output=True, text=True, check=False, timeout=LIMIT_S)
+    listed = set(re.findall(r"[a-z0-9]+__\w+", done.stdout))
+    asked = [name for name in ncu_metrics.asked() if not name.startswith(("launch__", "device__"))]
+    unknown = [name for name in asked if name.partition(".")[0] not in listed]
+    print(f"metrics: {len(listed)} listed, {done.stderr[:200]!r}; not among them: {', '.join(unknown) or 'none'}")
 
 
 def _shown(name: str, report: Report, seconds: float) -> None:

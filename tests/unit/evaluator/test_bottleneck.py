@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator_svc.profilers.bottleneck import PIPES, Call, decide
+from evaluator_svc.profilers.advice import PIPES
+from evaluator_svc.profilers.bottleneck import decide
+from evaluator_svc.profilers.call import Call
 from evaluator_svc.profilers.counters import Counters, Stall
 from evaluator_svc.profilers.ncu_report import parse
 from evaluator_svc.profilers.told import diagnosis

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from evaluator_svc.profilers import rocprof
-from evaluator_svc.profilers.bottleneck import Call, decide
+from evaluator_svc.profilers.bottleneck import decide
+from evaluator_svc.profilers.call import Call
 from evaluator_svc.profilers.rocprof_report import GROUPS, counters, from_csv, from_json, last_of_each, together
 from shared import chips
 from shared.events import Bound
