@@ -75,7 +75,10 @@ class DeviceArray:
         return _wrapped(func(*given, **{name: _operand(one) for name, one in kwargs.items()}))
 
     def astype(self, dtype, copy=True):
-        return _wrapped(self._held.astype(dtype, copy=copy))
+        made = self._held.astype(dtype, copy=copy)
+        if made.dtype.kind == "f" and made.dtype != self.dtype:  # a GPU converts every NaN to this one
+            made.view(f"u{made.dtype.itemsize}")[np.isnan(made)] = 2 ** (8 * made.dtype.itemsize - 1) - 1
+        return _wrapped(made)
 
     def view(self, dtype):
         if np.dtype(dtype).itemsize != self.dtype.itemsize and not self.flags.c_contiguous:
