@@ -70,10 +70,7 @@ class DeviceKeeper:
             bufsize=0,
         )
         try:
-            said = self._answer("start")
-            if "refused" in said:
-                raise KeeperRefused(said["refused"])
-            self.handle = str(said["handle"])
+            self.handle = _handle(self._answer("start"))
             """Hexadecimal; what the candidate's side opens the inputs by."""
             self.rest_ns = statistics.median(self._asked("probe") for _ in range(REST_PROBES))
             """What a probe takes on a device at rest."""
@@ -167,3 +164,9 @@ class DeviceKeeper:
     def _said(self) -> str:
         self._stderr.seek(0)
         return self._stderr.read().decode(errors="replace").strip()[-SHOWN:] or "it said nothing"
+
+
+def _handle(said: dict[str, Any]) -> str:
+    if "refused" in said:
+        raise KeeperRefused(said["refused"])
+    return str(said["handle"])
