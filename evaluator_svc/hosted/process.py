@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from evaluator_svc.hosted.box import INTERPRETED, PYTHON, Profile
 from evaluator_svc.hosted.child import Candidate
+from evaluator_svc.hosted.kept import DeviceKeeper, KeeperRefused
 from evaluator_svc.hosted.session import Session
 from evaluator_svc.hosted.zygote import Hosts
 from evaluator_svc.runner.box import RunnerLimits
@@ -70,6 +72,9 @@ class HostedRunner:
         self._buffers = buffers
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="hosted")
         self._session: Session | None = None
+        self._keeper: DeviceKeeper | None = None
+        self.unkept = ""
+        """Why no keeper reads the results, where one should."""
         self._copies: list[NDArray[np.uint8]] = []
 
     @classmethod
@@ -242,13 +247,17 @@ class HostedRunner:
             raise
 
     def _start(self) -> None:
+        zygote = self._hosts.zygote(self._profile)
+        if self._profile.keeper and self._keeper is None and not self.unkept:
+            self._keep()
         session = Session(
-            self._hosts.zygote(self._profile),
+            zygote,
             self._candidate,
             self._buffers,
             self._limits,
             self._copies,
             mutated=len(self._candidate.told["mutates"]),
+            keeper=self._keeper,
         )
         self._session, self.sandbox, self.exporting = session, session.child.level, session.child.exporting
         self.failure = session.load(self._primer, primed=self._primed)
@@ -256,11 +265,30 @@ class HostedRunner:
         if self._persistent and self._primer:
             self._weights = self._digest(0)
 
+    def _keep(self) -> None:
+        """Have a keeper hold the inputs; where the driver shares no memory, the candidate's side copies as ever."""
+        try:
+            self._keeper = DeviceKeeper(self._buffers, library=self._profile.keeper)
+        except KeeperRefused as refused:
+            self.unkept = str(refused)
+            return
+        layout = self._buffers.layout
+        kept = {
+            "handle": self._keeper.handle,
+            "library": self._profile.keeper,
+            "tensors": self._profile.tensors,
+            "at": [region.in_file + region.data for region in layout.first if not region.output],
+            "stride": layout.input_stride.in_file,
+        }
+        self._candidate = replace(self._candidate, told={**self._candidate.told, "kept": kept})
+
     def _run(self, calls: int, first_set: int, timeout_s: float) -> Ran | RunFailure:
         if self._persistent and calls:
             weights = self._digest(first_set)
             if self._weights not in (b"", weights):
                 self._opened().child.close()
+                if self._keeper is not None:
+                    self._keeper.forget()
                 self._primer, self._primed = None, False  # these are not the weights to pack
                 self._start()
                 if self.failure is not None:
@@ -280,6 +308,8 @@ class HostedRunner:
     def _stop(self) -> None:
         if self._session is not None:
             self._session.child.close()
+        if self._keeper is not None:
+            self._keeper.close()
         self._buffers.close()
 
     def _opened(self) -> Session:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from evaluator_svc.hosted import outputs as contract
 from evaluator_svc.hosted import wire
 from evaluator_svc.hosted.child import CPU, Candidate, Child
+from evaluator_svc.hosted.kept import DeviceKeeper
 from evaluator_svc.hosted.strided import Strided
 from evaluator_svc.hosted.wire import Kind, Verb
 from evaluator_svc.hosted.zygote import Zygote
@@ -60,6 +62,7 @@ class Session:
         copies: list[NDArray[np.uint8]],
         *,
         mutated: int,
+        keeper: DeviceKeeper | None = None,
     ) -> None:
         self._buffers, self._limits, self._granted = buffers, limits, candidate.threads + zygote.profile.driver_threads
         self._early = self._worked = self._commands = 0
@@ -67,9 +70,10 @@ class Session:
         self._returned = len(buffers.outputs) - mutated
         self._inputs = os.fstat(buffers.inputs_fd)
         self._stained = candidate.stained
-        self.child = Child(zygote, candidate, buffers, limits)
+        self._keeper = keeper
+        self.child = Child(zygote, candidate, buffers, limits, kept=keeper is not None)
         self._compiles = zygote.profile.processes
-        self._fills = zygote.profile.device != CPU
+        self._fills = zygote.profile.device != CPU and keeper is None
         self._base = self.child.report().base
         self._copies = copies
         if self.child.exporting and not copies:  # what the candidate can write to is read once, and then judged
@@ -90,6 +94,8 @@ class Session:
         for index, data in enumerate(primer or ()):
             for set_ in range(self._buffers.sets):
                 self._buffers.write(set_, index, data)
+        if self._keeper is not None:
+            self._keeper.fill(0, self._buffers.sets)
         limit = self._limits.load_s if self._compiles else min(self._limits.load_s, QUICK_S)
         failed = self._asked(Verb.LOAD, 0, 0, limit) or (self._prime(limit) if primed else None)
         filtered = "seccomp" in self.child.level.split("+")
@@ -116,6 +122,8 @@ class Session:
     def audit(self, set_: int, timeout_s: float) -> str | RunFailure:
         """One call with the kernels counted that it launches: what the candidate's side says of it."""
         try:
+            if self._keeper is not None:
+                self._keeper.fill(set_, 1)
             self.child.observed.thaw()
             failed = self._asked(Verb.AUDIT, 1, set_, timeout_s)
             if failed is not None:
@@ -128,6 +136,8 @@ class Session:
     def _run(self, calls: int, first_set: int, timeout_s: float) -> Ran | RunFailure:
         child, observed = self.child, self.child.observed
         frozen = observed.cpu_ns()
+        if self._keeper is not None and calls:
+            self._keeper.fill(first_set, calls)
         observed.thaw()
         # An empty command first, so that waking up is not timed; it also meets any answer that came too much. What is
         # worked for it counts as the call's, on the wall, too: the new inputs are in place by then.
@@ -137,6 +147,12 @@ class Session:
             failed = self._asked(Verb.SETTLE, 0, 0, timeout_s)
         if failed is not None:
             return failed
+        if self._keeper is not None and calls:
+            # What it asked its device for on waking is done by now, or is seen; the cache holds nothing of it.
+            failed = self._restless()
+            if failed is not None:
+                return child.end(failed)
+            self._keeper.flush()
         woken = observed.cpu_ns()
         before = woken if self._fills else frozen
         early = max(0, woken - before - WAKING_CPU_NS)
@@ -150,9 +166,13 @@ class Session:
         self._early, self._worked, self._commands = self._early + early, self._worked + spent, self._commands + 1
         if self._early > EARLY_NS + HIDDEN_EACH_NS * self._commands + HIDDEN_SHARE * self._worked:
             return child.end(ending.began_early(self._early))
+        failed = self._restless()
+        if failed is not None:
+            return child.end(failed)
         page = child.page()
         sets = sorted({(first_set + i) % self._buffers.sets for i in range(calls)})
         failed = _thrown(child.report(), answer.kind) or self._exported(sets, timeout_s) or self._read(page, sets)
+        failed = failed or self._mutated(first_set, calls)
         if failed is not None:
             return child.end(failed)
         crowded = observed.threads_alive() > self._granted
@@ -165,14 +185,14 @@ class Session:
         if isinstance(settled, RunFailure):
             return settled
         observed.freeze()
-        failed = _thrown(child.report(), settled.kind)
+        failed = _thrown(child.report(), settled.kind) or self._restless()
         if failed is not None:
             return child.end(failed)
         if self._stained or crowded:
             failed = self._changed(page, sets)
         if failed is not None:
             return child.end(failed)
-        clock = wire.read_clock(page)
+        clock = wire.read_clock(page) if self._keeper is None else None
         failed = ending.impossible_clock(clock, elapsed)
         if failed is not None:
             return child.end(failed)
@@ -215,6 +235,19 @@ class Session:
             self.child.observed.freeze()
         return failed
 
+    def _restless(self) -> RunFailure | None:
+        """Whether a frozen candidate's device still works for it: freezing stops a processor only."""
+        busy_ns = self._keeper.busy_ns() if self._keeper is not None else None
+        if self._keeper is None or busy_ns is None:
+            return None
+        said = f"an operation of ours takes {busy_ns / 1e6:.2f} ms, {self._keeper.rest_ns / 1e6:.3f} ms at rest"
+        return failure(Status.CHEAT, Layer.LATE, reason="the device worked outside of the calls", probe=said)
+
+    def _mutated(self, first_set: int, calls: int) -> RunFailure | None:
+        """An input that was written to: a device's memory knows no reader who may not write."""
+        where = self._keeper.changed(first_set, calls) if self._keeper is not None and calls else None
+        return None if where is None else failure(Status.MUTATED_INPUT, Layer.INPUTS, fault=f"write to {where}")
+
     def _survivors(self) -> RunFailure | None:
         """What outlives a call: threads beyond the grant, processes.
 
@@ -244,7 +277,10 @@ class Session:
                     return failed
                 assert result is not None
                 placed.append(contract.strided(result, spec))
-                failed = self._fetch(set_, output, placed[-1])
+                if self._keeper is None:
+                    failed = self._fetch(set_, output, placed[-1])
+                else:
+                    placed[-1], failed = self._kept(page, set_, output, placed[-1])
                 if failed is not None:
                     return failed
             # An operator that changes an input in place may return that input, too.
@@ -252,6 +288,18 @@ class Session:
             if failed is not None:
                 return failed
         return None
+
+    def _kept(self, page: bytes, set_: int, output: int, placed: Strided) -> tuple[Strided, RunFailure | None]:
+        """Have the keeper read a result; also where it lies among the keeper's addresses."""
+        assert self._keeper is not None
+        specs = len(self._buffers.outputs)
+        told = wire.shared(page, self._buffers.sets * specs, set_ * specs + output)
+        if told is None:
+            return placed, contract.contract(Status.CHEAT, output, "lies in memory that cannot be shared", "")
+        found = self._keeper.read(set_, output, *told, placed)
+        if isinstance(found, str):
+            return placed, contract.contract(Status.CHEAT, output, found, "")
+        return replace(placed, address=found), None
 
     def _fetch(self, set_: int, output: int, placed: Strided) -> RunFailure | None:
         if self._base <= placed.address < self._base + self._buffers.layout.span:
