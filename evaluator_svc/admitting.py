@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from evaluator_svc.admission import Admission
+from evaluator_svc.launchers import Launchers
 from evaluator_svc.settings import from_env
 from evaluator_svc.target import target_of
 from evaluator_svc.trusted_child import OracleLost
@@ -21,7 +22,8 @@ async def admitted(spec: OperatorSpec, chip: str, environment: Mapping[str, str]
         UserError: unknown chip, or a setting that does not parse.
     """
     settings = from_env({**environment, "EVALUATOR_CHIP": chip})
-    bench = Workbench(spec.ref, spec.source, 1, (), settings, target_of(chip))
+    target = target_of(chip)
+    bench = Workbench(spec.ref, spec.source, 1, (), settings, target, lambda: not Launchers(target).unkept())
     try:
         _, admission = await bench.suite()
     except OracleLost as lost:

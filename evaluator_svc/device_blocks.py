@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from evaluator_svc import gpu_arrays
 from evaluator_svc.arrays import Array
 from evaluator_svc.hosted.cuda_driver import Driver
@@ -27,7 +29,7 @@ def copied(layout: Sequence[Mapping[str, Any]], specs: Sequence[TensorSpec]) -> 
                 address = bases[str(block["handle"])] + int(block["offset"])
                 arrays.append(gpu_arrays.wrap(address, spec.nbytes, None).copy())
             else:
-                arrays.append(gpu_arrays.empty(0))
+                arrays.append(gpu_arrays.placed(np.empty(0, dtype=np.uint8)))
         gpu_arrays.synchronise()
         return arrays
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import time
 from collections.abc import Iterator, Sequence
@@ -9,6 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
 from evaluator_svc import gpu_calibration
+from evaluator_svc.arrays import Bytes
 from evaluator_svc.baselines import Baselines
 from evaluator_svc.block_sets import sets_for
 from evaluator_svc.calibration import Calibration, calibrate
@@ -53,7 +55,7 @@ class Subject:
     suite: Suite
     bench: Workbench
     baselines: Baselines
-    answers: tuple[bytes, ...]
+    answers: tuple[Bytes, ...]
     """What it gave for the suite's first case."""
     final: bool
     ledger: Ledger
@@ -147,16 +149,19 @@ class Measurer:
         hopeless = self._settings.timing.hopeless_rounds
         delta = self._floor.delta(bench.threads)
         stopping = Stopping(fewest=rounds[0], most=rounds[1], delta=delta, hopeless_rounds=hopeless)
+        pool = subject.pool or await bench.pool()  # what is made for it on a device is made by now
+        held = bench.target.on_gpu and not await asyncio.to_thread(self._launchers.unkept)
+        cache_bytes = bench.target.cache_bytes if held else 0
         runner = self._launchers.open(
             subject.built,
             suite,
             where=bench.operator.name,
-            sets=sets_for(suite, self._settings.timing, expected_ns=subject.expected_ns),
+            sets=sets_for(suite, self._settings.timing, expected_ns=subject.expected_ns, cache_bytes=cache_bytes),
             spacing=Spacing.DENSE,
             memory_bytes=limits.kernel_memory_bytes,
             threads=bench.threads,
             cpus=bench.cpus,
-            flush_ns=subject.baselines.flush_ns,
+            alone=True,
         )
         assert not isinstance(runner, (EmulatedRunner, ExternalRunner)), "nothing is timed there"
         async with runner:
@@ -164,7 +169,7 @@ class Measurer:
                 runner,
                 subject.baselines,
                 suite.public[0],
-                subject.pool or await bench.pool(),
+                pool,
                 self._poison,
                 self._settings.timing,
                 call_s=limits.call_s,

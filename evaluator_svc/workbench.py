@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
-from evaluator_svc import device_blocks, gpu_arrays
+from evaluator_svc import device_blocks
 from evaluator_svc.admission import Admission, admit
 from evaluator_svc.baselines import Baselines
 from evaluator_svc.block_sets import sets_for
@@ -51,7 +51,10 @@ class Workbench:
         cpus: tuple[int, ...],
         settings: Settings,
         target: Target,
+        kept: Callable[[], bool] = bool,
     ) -> None:
+        """``kept``: whether the controller holds arrays on the target's GPU itself; blocking."""
+        self._kept_there = kept
         self.operator, self.threads, self.cpus, self.target = operator, threads, cpus, target
         self._source, self._settings = source, settings
         self._stack = AsyncExitStack()
@@ -68,7 +71,7 @@ class Workbench:
     @property
     def _on_device(self) -> bool:
         """Whether cases stay on the GPU."""
-        return self.target.on_gpu and not gpu_arrays.available()
+        return self.target.on_gpu and self._kept_there()
 
     @property
     def _room(self) -> int:
@@ -199,7 +202,8 @@ class Workbench:
         await baselines.open(
             self._source,
             suite.inputs,
-            sets=sets_for(suite, self._settings.timing),
+            sets=sets_for(suite, self._settings.timing, cache_bytes=self.target.cache_bytes),
+            draws=self._settings.timing.fresh_cases,
             contract=suite.contract,
             threads=self.threads,
             timeout_s=self._settings.limits.oracle_s,
@@ -212,9 +216,10 @@ class Workbench:
 class Workbenches:
     """The workbenches of a worker; beyond the limit, the least recently used that nobody uses is closed."""
 
-    def __init__(self, settings: Settings, target: Target) -> None:
+    def __init__(self, settings: Settings, target: Target, kept: Callable[[], bool] = bool) -> None:
+        """``kept`` as of a ``Workbench``."""
         sweep()
-        self._settings, self._target = settings, target
+        self._settings, self._target, self._kept = settings, target, kept
         self._open: OrderedDict[tuple[str, int], Workbench] = OrderedDict()
         self._users: Counter[Workbench] = Counter()
 
@@ -226,7 +231,9 @@ class Workbenches:
         key = (operator.source_hash, threads)
         bench = self._open.get(key)
         if bench is None or bench.lost:
-            bench = self._open[key] = Workbench(operator, source, threads, cpus, self._settings, self._target)
+            bench = self._open[key] = Workbench(
+                operator, source, threads, cpus, self._settings, self._target, self._kept
+            )
         self._open.move_to_end(key)
         self._users[bench] += 1
         try:

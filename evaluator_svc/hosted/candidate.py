@@ -80,8 +80,9 @@ def live(native: Native, settings: dict[str, Any], order: dict[str, Any], fds: S
 class _Candidate:
     def __init__(self, native: Native, page: memoryview, told: dict[str, Any], directory: str) -> None:
         self._native, self._page, self._told, self._directory = native, page, told, directory
-        self._device = importlib.import_module(f"evaluator_svc.hosted.{told['device']}")
-        self._device.setup(int(told["threads"]))
+        self._kept = "kept" in told
+        """The controller holds the inputs on the device and reads the results there."""
+        self._device = _device(told)
         os.environ["OMP_NUM_THREADS"] = str(told["threads"])
         if not told["processes"]:
             torch.compile = _no_compiler
@@ -165,6 +166,8 @@ class _Candidate:
         stay what they are, too. The block in which that is found is made once more.
         """
         wire.forget(self._page, len(self._shared) * self._n_out)
+        if self._kept:
+            wire.unshare(self._page, len(self._shared) * self._n_out)
         spent_ns = self._calls(calls, first_set)
         if not self._reuses and self._crowded():
             self._reuses = True
@@ -172,7 +175,10 @@ class _Candidate:
         if spent_ns is not None:
             wire.write_clock(self._page, spent_ns)
         for set_ in self._last:
-            self._tell(set_, self._outputs(set_))
+            outputs = self._outputs(set_)
+            self._tell(set_, outputs)
+            if self._kept:
+                self._share(set_, outputs)
 
     def _calls(self, calls: int, first_set: int) -> int | None:
         """Call i on set ``(first_set + i) mod sets``; of each set the last results are held. The device's time, ns."""
@@ -236,6 +242,13 @@ class _Candidate:
         elif None not in kinds:
             self._packed[kinds] = [wire.packed(result) for result in described]
 
+    def _share(self, set_: int, outputs: list[Any]) -> None:
+        """Tell the allocations that the results of a set lie in."""
+        for output, one in enumerate(outputs[: self._n_out]):
+            found = self._device.share(one.data_ptr()) if results.kind(one) is not None else None
+            if found is not None:
+                wire.share(self._page, len(self._shared) * self._n_out, set_ * self._n_out + output, *found)
+
     def _export(self) -> None:
         """Copy what is held to the shared outputs. More than fits is left; the controller refuses its shape."""
         for set_ in self._last:
@@ -276,9 +289,15 @@ class _Candidate:
 
     def _tensors(self, set_: int) -> list[torch.Tensor]:
         return [
-            self._device.load_input(self._native.address(self._place(set_, input_=i)), shape, getattr(torch, dtype))
+            self._device.load_input(self._input_address(set_, i), shape, getattr(torch, dtype))
             for i, (shape, dtype) in enumerate(self._told["inputs"])
         ]
+
+    def _input_address(self, set_: int, index: int) -> int:
+        if self._kept:
+            address: int = self._device.input_address(set_, index)
+            return address
+        return self._native.address(self._place(set_, input_=index))
 
     def _copies(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
         """The tensors, those that the operator changes in place as private copies."""
@@ -286,6 +305,15 @@ class _Candidate:
 
     def _place(self, set_: int, *, input_: int = 0, output: int | None = None) -> int:
         return set_ * (self._n_in + self._n_out) + (input_ if output is None else self._n_in + output)
+
+
+def _device(told: dict[str, Any]) -> Any:
+    """Where tensors are: a module, or a device whose inputs the controller holds, ready."""
+    if "kept" in told:
+        return importlib.import_module("evaluator_svc.hosted.cuda_kept").Kept(told["kept"], int(told["threads"]))
+    device = importlib.import_module(f"evaluator_svc.hosted.{told['device']}")
+    device.setup(int(told["threads"]))
+    return device
 
 
 def _copied(one: Any) -> Any:

@@ -64,14 +64,24 @@ class Child:
         Retryable: the zygote is gone.
     """
 
-    def __init__(self, zygote: Zygote, candidate: Candidate, buffers: Buffers, limits: RunnerLimits) -> None:
-        self._zygote, self._buffers, self._limits = zygote, buffers, limits
+    def __init__(
+        self,
+        zygote: Zygote,
+        candidate: Candidate,
+        buffers: Buffers,
+        limits: RunnerLimits,
+        *,
+        results: int,
+        kept: bool = False,
+    ) -> None:
+        """``results``: how many there are to tell of, in all sets. ``kept``: the controller reads them on a device."""
+        self._zygote, self._buffers, self._limits, self._kept = zygote, buffers, limits, kept
         self.exporting = False
         """The candidate's side copies results to shared memory: they are on a device, or in memory of no access."""
         with ExitStack() as resources:
             page = os.memfd_create("ke-report")
             resources.callback(os.close, page)
-            os.ftruncate(page, wire.page_bytes(buffers.sets, len(buffers.outputs)))
+            os.ftruncate(page, wire.page_bytes(results, kept=kept))
             self._page = mmap.mmap(page, 0)
             resources.callback(self._page.close)
             self._output = os.memfd_create("ke-printed")
@@ -164,8 +174,9 @@ class Child:
         resources.callback(os.close, watch)
         self.observed = Observed(watch, nested=self._zygote.nested and self._zygote.profile.own_processes)
         resources.callback(self.kill)
-        self.exporting = self._zygote.profile.device != CPU
-        if not self.exporting:
+        self.on_device = self._zygote.profile.device != CPU
+        self.exporting = self.on_device and not self._kept
+        if not self.exporting and not self._kept:
             try:
                 self.memory = Memory(self.observed.pid)
             except PermissionError:

@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 from evaluator_svc.hosted.box import INTERPRETED, PYTHON, Profile
 from evaluator_svc.hosted.child import Candidate
 from evaluator_svc.hosted.session import Session
-from evaluator_svc.hosted.zygote import Hosts
+from evaluator_svc.hosted.zygote import Hosts, Zygote
 from evaluator_svc.runner.box import RunnerLimits
 from evaluator_svc.runner.buffers import Buffers
 from evaluator_svc.runner.ending import RunFailure
+from evaluator_svc.runner.host_outputs import HostOutputs
 from evaluator_svc.runner.layout import Spacing
 from evaluator_svc.runner.process import Ran
 from evaluator_svc.signature import Signature
@@ -36,7 +37,7 @@ __all__ = ["INTERPRETED", "PYTHON", "HostedRunner", "Hosts", "Profile"]
 T = TypeVar("T")
 
 
-class HostedRunner:
+class HostedRunner(HostOutputs):
     """Use as an asynchronous context manager. A module that cannot be loaded fails its first ``run``.
 
     After a failure the process is gone, ``failure`` holds the reason, and every further ``run`` returns it.
@@ -67,7 +68,7 @@ class HostedRunner:
         """How many inputs, the last ones, keep their values for a process' life."""
         self._weights = b""
         self._digests: dict[int, bytes] = {}
-        self._buffers = buffers
+        self._buffers, self._outputs = buffers, buffers.outputs
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="hosted")
         self._session: Session | None = None
         self._copies: list[NDArray[np.uint8]] = []
@@ -127,12 +128,17 @@ class HostedRunner:
             hosts,
             profile,
             candidate,
-            Buffers(inputs, outputs, sets, spacing),
+            cls._lent(inputs, outputs, sets, spacing),
             limits or RunnerLimits(),
             primer=primer,
             primed=(primer is not None or not persistent_weights) and not profile.interpreted,
             persistent=len(signature.state) if persistent_weights else 0,
         )
+
+    @classmethod
+    def _lent(cls, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], sets: int, spacing: Spacing) -> Buffers:
+        """The memory that is shared with the process."""
+        return Buffers(inputs, outputs, sets, spacing)
 
     async def __aenter__(self) -> Self:
         """Fork, confine, load, warm up and seal.
@@ -208,7 +214,7 @@ class HostedRunner:
         each time has it copied: see ``candidate``.) Sets that hold other persistent weights are commands, and
         processes, of their own. With ``calls`` 0 the elapsed time is that of the round trip alone.
         """
-        sets = [(first_set + i) % self._buffers.sets for i in range(min(calls, self._buffers.sets))]
+        sets = [(first_set + i) % self.sets for i in range(min(calls, self.sets))]
         apart = self._persistent and len({self._digest(set_) for set_ in sets}) > 1
         steps = [(1, set_) for set_ in sets] if apart else [(calls, first_set)]
         total = Ran(elapsed_ns=0, runner_ns=0, cpu_ns=0, return_code=0)
@@ -242,19 +248,25 @@ class HostedRunner:
             raise
 
     def _start(self) -> None:
-        session = Session(
-            self._hosts.zygote(self._profile),
-            self._candidate,
-            self._buffers,
-            self._limits,
-            self._copies,
-            mutated=len(self._candidate.told["mutates"]),
-        )
+        session = self._begun(self._hosts.zygote(self._profile))
         self._session, self.sandbox, self.exporting = session, session.child.level, session.child.exporting
         self.failure = session.load(self._primer, primed=self._primed)
         self._digests.clear()
         if self._persistent and self._primer:
             self._weights = self._digest(0)
+
+    def _begun(self, zygote: Zygote) -> Session:
+        """A new process."""
+        return Session(
+            zygote,
+            self._candidate,
+            self._buffers,
+            self._limits,
+            self._copies,
+            sets=self.sets,
+            outputs=self._outputs,
+            mutated=len(self._candidate.told["mutates"]),
+        )
 
     def _run(self, calls: int, first_set: int, timeout_s: float) -> Ran | RunFailure:
         if self._persistent and calls:
@@ -271,11 +283,15 @@ class HostedRunner:
     def _digest(self, set_: int) -> bytes:
         """Of the inputs that are persistent."""
         if set_ not in self._digests:
-            digest, count = hashlib.sha256(), len(self._buffers.inputs)
+            digest, count = hashlib.sha256(), len(self._candidate.told["inputs"])
             for index in range(count - self._persistent, count):
-                digest.update(self.input_bytes(set_, index))
+                digest.update(self._weights_of(set_, index))
             self._digests[set_] = digest.digest()
         return self._digests[set_]
+
+    def _weights_of(self, set_: int, index: int) -> Any:
+        """An input, in the host's memory."""
+        return self.input_bytes(set_, index)
 
     def _stop(self) -> None:
         if self._session is not None:
@@ -293,6 +309,7 @@ def _sum(one: Ran, other: Ran) -> Ran:
         runner_ns=one.runner_ns + other.runner_ns,
         cpu_ns=one.cpu_ns + other.cpu_ns,
         return_code=0,
+        on_device=other.on_device,
         device_ns=None if other.device_ns is None else (one.device_ns or 0) + other.device_ns,
         settle_ns=other.settle_ns,
     )

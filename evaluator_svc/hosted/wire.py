@@ -21,6 +21,8 @@ CLOCK = struct.Struct("<q")
 TEXT_BYTES = 4096 - CLOCK.size
 DIMENSIONS_MAX = 8
 _ENTRY = struct.Struct("<iiiiQ8q8q")
+_SHARED = struct.Struct("<QQ64s")
+"""Whether there is a handle, how far into its allocation a result lies, and the handle: on a device."""
 _ADDRESS, _ADDRESS_AT = struct.Struct("<Q"), struct.calcsize("<iiii")
 
 
@@ -83,9 +85,9 @@ _TEXT = REPORT_BYTES + CLOCK.size
 _RESULTS = _TEXT + TEXT_BYTES
 
 
-def page_bytes(sets: int, outputs: int) -> int:
-    """Size of the memory shared with the candidate: report, text, results; whole pages."""
-    size = _RESULTS + sets * outputs * _ENTRY.size
+def page_bytes(results: int, *, kept: bool = False) -> int:
+    """Size of the memory shared with the candidate: report, text, results, their handles if ``kept``; whole pages."""
+    size = _RESULTS + results * (_ENTRY.size + (_SHARED.size if kept else 0))
     return -(-size // REPORT_BYTES) * REPORT_BYTES
 
 
@@ -112,6 +114,23 @@ def forget(page: memoryview, places: int) -> None:
     """No result is there any more."""
     page[_RESULTS : _RESULTS + places * _ENTRY.size] = bytes(places * _ENTRY.size)
     CLOCK.pack_into(page, REPORT_BYTES, -1)
+
+
+def share(page: memoryview, places: int, place: int, handle: bytes, offset: int) -> None:
+    """Tell the allocation that the ``place``-th of ``places`` results lies in."""
+    _SHARED.pack_into(page, _RESULTS + places * _ENTRY.size + place * _SHARED.size, 1, offset, handle)
+
+
+def unshare(page: memoryview, places: int) -> None:
+    """No handle is told any more."""
+    at = _RESULTS + places * _ENTRY.size
+    page[at : at + places * _SHARED.size] = bytes(places * _SHARED.size)
+
+
+def shared(page: bytes, places: int, place: int) -> tuple[bytes, int] | None:
+    """Handle and offset that were told of a result; None where none was."""
+    there, offset, handle = _SHARED.unpack_from(page, _RESULTS + places * _ENTRY.size + place * _SHARED.size)
+    return (handle, offset) if there else None
 
 
 def write_clock(page: memoryview, spent_ns: int) -> None:

@@ -23,6 +23,7 @@ from evaluator_svc.runner import ending
 from evaluator_svc.runner.box import KEPT_PAGES, RunnerBox, RunnerLimits
 from evaluator_svc.runner.buffers import Buffers
 from evaluator_svc.runner.ending import RunFailure
+from evaluator_svc.runner.host_outputs import HostOutputs
 from evaluator_svc.runner.layout import Spacing
 from evaluator_svc.runner.protocol import Kind
 from evaluator_svc.tensors import TensorSpec
@@ -50,7 +51,8 @@ class Ran:
     ``elapsed_ns``: the controller's clock, around the block. ``runner_ns``: the runner's clock, evidence.
     ``cpu_ns``: processor time of the whole process as the kernel accounts it, since the answer before (hosted: since it
     was woken). ``return_code``: of ke_launch.
-    ``device_ns``: events of a GPU around the calls, where there is one. ``settle_ns``: the controller's clock around
+    ``device_ns``: events of a GPU around the calls, where its own process keeps them. ``on_device``: it works on a GPU,
+    so that its processor time says little. ``settle_ns``: the controller's clock around
     the empty command that followed.
     """
 
@@ -59,10 +61,11 @@ class Ran:
     cpu_ns: int
     return_code: int
     device_ns: int | None = None
+    on_device: bool = False
     settle_ns: int | None = None
 
 
-class Runner:
+class Runner(HostOutputs):
     """Use as an asynchronous context manager. A kernel that cannot be loaded fails its first ``run``.
 
     After a failure the process is gone, ``failure`` holds the reason, and every further ``run`` returns it.
