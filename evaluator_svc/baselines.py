@@ -14,6 +14,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from evaluator_svc.arrays import on_host
 from evaluator_svc.freshness import Fresh
 from evaluator_svc.oracle import new_seed
 from evaluator_svc.runner.program import stopwatch_library
@@ -101,8 +102,9 @@ class Baselines:
         """Overwrite what both baselines read in these sets."""
         places = list(sets)
         for rows, data in zip(self._rows, inputs, strict=True):
+            here = on_host(data)
             for set_ in places:
-                rows[set_] = data
+                rows[set_] = here
         self._stale = self._target.on_gpu
 
     def fill(self, pool: Sequence[Fresh], span: int, *, again: bool = False) -> None:

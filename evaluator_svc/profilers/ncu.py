@@ -156,7 +156,7 @@ class Ncu:
                 open_files=FILES,
             ),
             program=self.tool,
-            mounts=tuple(mount for mount in mounts if mount.target not in build_box.SYSTEM),
+            mounts=_shown(mounts),
             environment={
                 "HOME": TEMPORARY,
                 "TMPDIR": TEMPORARY,
@@ -195,6 +195,18 @@ def found() -> Path | None:
 def gpu_profile() -> Profile:
     """What the process finds in its box on the one GPU that there is."""
     return on_gpu.profile()
+
+
+def _shown(mounts: Sequence[Mount]) -> tuple[Mount, ...]:
+    """Those that show what no directory around them shows anyway: nothing can be mounted in what is read-only."""
+    whole = [Path(path) for path in build_box.SYSTEM if Path(path).exists()]
+    whole += [mount.source for mount in mounts if str(mount.source) == mount.target]
+    return tuple(
+        mount
+        for mount in dict.fromkeys(mounts)
+        if mount.target not in build_box.SYSTEM
+        and not (str(mount.source) == mount.target and any(folder in mount.source.parents for folder in whole))
+    )
 
 
 def _system() -> tuple[Mount, ...]:
