@@ -135,6 +135,10 @@ class Contest:
         """The candidate's: a block, and by lot one on new draws, before it or after it."""
         samples, count = self._measured.samples[CANDIDATE], min(calls, self._novel)
         novel = self._deck.unused >= count and self._draw.random() < NOVEL_CHANCE
+        if novel and self._runner.pipelined:
+            if not await self._novelty(count):
+                return False
+            novel = False
         new_first = self._draw.random() < 0.5
         new = await self._block(self._deck.new(count), Stage.FRESH) if novel and new_first else None
         if novel and new_first and new is None:
@@ -153,6 +157,22 @@ class Contest:
         samples.block_ns.append(ran.wall_ns / ran.calls)
         samples.own_block_ns.append(ran.own_ns / ran.calls)
         samples.lengths.append(ran.calls)
+        return True
+
+    async def _novelty(self, count: int) -> bool:
+        """New draws beside as many known ones: where calls are in flight together, a call of a short block costs more
+        than one of a long block, whatever it is given. False after a failure.
+        """
+        known, new = self._deck.known(count, flips=False), self._deck.new(count)
+        sides = [("known", known), ("new", new)]
+        self._draw.shuffle(sides)
+        blocks: dict[str, Block] = {}
+        for name, values in sides:
+            ran = await self._block(values, Stage.FRESH)
+            if ran is None:
+                return False
+            blocks[name] = ran
+        self._measured.novelty.append(Novelty(**blocks))
         return True
 
     async def _block(self, values: Sequence[Values], stage: Stage) -> Block | None:

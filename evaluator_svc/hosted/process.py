@@ -45,6 +45,7 @@ class HostedRunner(HostOutputs):
 
     cools_outputs = False
     """They are the candidate's own memory."""
+    pipelined = False
 
     def __init__(
         self,

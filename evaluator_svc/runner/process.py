@@ -73,6 +73,7 @@ class Runner(HostOutputs):
 
     cools_outputs = True
     """``cool`` reaches the outputs, too."""
+    pipelined = False
 
     def __init__(
         self,

@@ -66,6 +66,7 @@ class Process(HostOutputs):
     jitter: float = 0.01
     settle_ns: int = ROUND_TRIP_NS
     cools_outputs: bool = True
+    pipelined: bool = False
     late: Callable[[Array], None] | None = None
     """Gets an output once the controller has read it: a helper that is not done when the call returns."""
 
