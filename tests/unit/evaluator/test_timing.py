@@ -300,3 +300,21 @@ def test_an_operator_that_works_in_place_gets_one_call_for_every_set():
 
 def test_buffers_hold_what_the_test_says():
     assert ROWS * COLUMNS > 200  # the flips' positions
+
+
+def in_flight(x, y, moment):
+    """The first call of a block waits for its launch, which those behind it hide; nothing is remembered."""
+    softmax(x, y)
+    return WORK_NS * (3.0 if moment.pause_ns > 10_000 else 1.0)
+
+
+def test_where_calls_are_in_flight_together_new_draws_are_compared_with_as_many_known_ones():
+    measured, _ = contest(in_flight, pipelined=True)
+    assert len(measured.novelty) >= 4
+    assert all(pair.new.calls == pair.known.calls for pair in measured.novelty)
+    assert claim([measured], TimingSettings(), PHYSICS, 1, threads=1).status is Status.PASSED
+
+
+@pytest.mark.parametrize("key", ["bytes", "rounded values"])
+def test_an_answer_kept_by_all_of_the_input_shows_there_too(key):
+    assert verdict(contest(FirstAnswer(CONTENTS[key]), pipelined=True)[0]) == (Status.CHEAT, Layer.FRESH)
