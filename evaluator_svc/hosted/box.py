@@ -48,9 +48,7 @@ class Profile:
     and not run at all. ``processes``: a compiler may be started while a kernel warms up. ``hide_proc``: a
     candidate sees no /proc. ``own_processes``: it has a process namespace of its own. ``address_space``: whether its
     size is limited (drivers of GPUs reserve much). ``devices``: nodes of the leased device.
-    ``driver_threads``: how many a driver may keep besides those that a candidate is granted. ``keeper``: the driver's
-    library that a keeper holds inputs and reads results by (see ``kept``); empty: there is none, and the candidate's
-    side copies both.
+    ``driver_threads``: how many a driver may keep besides those that a candidate is granted.
     """
 
     name: str = "python"
@@ -66,9 +64,6 @@ class Profile:
     address_space: bool = True
     devices: tuple[Path, ...] = ()
     driver_threads: int = 0
-    keeper: str = ""
-    tensors: str = "cuda"
-    """What torch calls the keeper's device."""
 
 
 PYTHON = Profile()

@@ -81,7 +81,7 @@ class _Candidate:
     def __init__(self, native: Native, page: memoryview, told: dict[str, Any], directory: str) -> None:
         self._native, self._page, self._told, self._directory = native, page, told, directory
         self._kept = "kept" in told
-        """A keeper holds the inputs and reads the results."""
+        """The controller holds the inputs on the device and reads the results there."""
         self._device = _device(told)
         os.environ["OMP_NUM_THREADS"] = str(told["threads"])
         if not told["processes"]:
@@ -308,7 +308,7 @@ class _Candidate:
 
 
 def _device(told: dict[str, Any]) -> Any:
-    """Where tensors are: a module, or the device that a keeper looks after, ready."""
+    """Where tensors are: a module, or a device whose inputs the controller holds, ready."""
     if "kept" in told:
         return importlib.import_module("evaluator_svc.hosted.cuda_kept").Kept(told["kept"], int(told["threads"]))
     device = importlib.import_module(f"evaluator_svc.hosted.{told['device']}")

@@ -65,16 +65,23 @@ class Child:
     """
 
     def __init__(
-        self, zygote: Zygote, candidate: Candidate, buffers: Buffers, limits: RunnerLimits, *, kept: bool = False
+        self,
+        zygote: Zygote,
+        candidate: Candidate,
+        buffers: Buffers,
+        limits: RunnerLimits,
+        *,
+        results: int,
+        kept: bool = False,
     ) -> None:
-        """``kept``: a keeper reads the results."""
+        """``results``: how many there are to tell of, in all sets. ``kept``: the controller reads them on a device."""
         self._zygote, self._buffers, self._limits, self._kept = zygote, buffers, limits, kept
         self.exporting = False
         """The candidate's side copies results to shared memory: they are on a device, or in memory of no access."""
         with ExitStack() as resources:
             page = os.memfd_create("ke-report")
             resources.callback(os.close, page)
-            os.ftruncate(page, wire.page_bytes(buffers.sets, len(buffers.outputs), kept=kept))
+            os.ftruncate(page, wire.page_bytes(results, kept=kept))
             self._page = mmap.mmap(page, 0)
             resources.callback(self._page.close)
             self._output = os.memfd_create("ke-printed")

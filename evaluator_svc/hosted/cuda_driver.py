@@ -1,11 +1,12 @@
-"""The few calls of NVIDIA's driver that a device keeper and a candidate's side need, by ctypes on ``libcuda.so.1``.
+"""The few calls of NVIDIA's driver that the controller and a candidate's side need, by ctypes on ``libcuda.so.1``.
 
-No torch: the keeper is a trusted process that runs nothing else. Numbers and names are those of <cuda.h>.
+Numbers and names are those of <cuda.h>.
 """
 
 from __future__ import annotations
 
 import ctypes
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,8 @@ LAZY_PEER_ACCESS = 1
 """``CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS``."""
 BUFFER_ID = 7
 """``CU_POINTER_ATTRIBUTE_BUFFER_ID``: of an allocation, never given again in a process' life."""
+UNOPENED = "the inputs cannot be opened in a candidate's box"
+"""What the candidate's side says first where it cannot open the controller's memory; no foreign line has run then."""
 L2_BYTES = 38
 """``CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE``."""
 
@@ -43,7 +46,7 @@ class Extent:
 
 
 class Driver:
-    """The primary context of device 0, current in the thread that made it.
+    """The primary context of device 0, as torch and CuPy use it, current in every thread that makes a call.
 
     Raises:
         OSError: there is no driver.
@@ -52,12 +55,13 @@ class Driver:
 
     def __init__(self, library: str = LIBRARY) -> None:
         self._cuda = ctypes.CDLL(library)
+        self._context: ctypes.c_void_p | None = None
+        self._threads = threading.local()
         device, context = ctypes.c_int(), ctypes.c_void_p()
         self._do("cuInit", ctypes.c_uint(0))
         self._do("cuDeviceGet", ctypes.byref(device), ctypes.c_int(0))
         self._do("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
-        self._do("cuCtxSetCurrent", context)
-        self._device = device
+        self._device, self._context = device, context
 
     def cache_bytes(self) -> int:
         """Size of the second-level cache."""
@@ -66,10 +70,14 @@ class Driver:
         return size.value
 
     def allocate(self, size: int) -> int:
-        """The address of ``size`` new bytes, which live as long as the process."""
+        """The address of ``size`` new bytes, an allocation of their own, which other processes can open."""
         address = ctypes.c_uint64()
         self._do("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
         return address.value
+
+    def free(self, address: int) -> None:
+        """Give back what ``allocate`` gave."""
+        self._do("cuMemFree_v2", ctypes.c_uint64(address))
 
     def extent(self, address: int) -> Extent:
         """The allocation that holds ``address``."""
@@ -100,14 +108,6 @@ class Driver:
         """Unmap what ``open`` gave."""
         self._do("cuIpcCloseMemHandle", ctypes.c_uint64(address))
 
-    def to_device(self, target: int, source: int, size: int) -> None:
-        """Copy from this process' memory; may return before the device holds all of it: ``synchronise``."""
-        self._do("cuMemcpyHtoD_v2", ctypes.c_uint64(target), ctypes.c_void_p(source), ctypes.c_size_t(size))
-
-    def to_host(self, target: int, source: int, size: int) -> None:
-        """Copy to this process' memory; it is there on return."""
-        self._do("cuMemcpyDtoH_v2", ctypes.c_void_p(target), ctypes.c_uint64(source), ctypes.c_size_t(size))
-
     def fill(self, address: int, value: int, size: int) -> None:
         """Set bytes; does not wait."""
         self._do("cuMemsetD8_v2", ctypes.c_uint64(address), ctypes.c_ubyte(value), ctypes.c_size_t(size))
@@ -117,6 +117,9 @@ class Driver:
         self._do("cuCtxSynchronize")
 
     def _do(self, name: str, *arguments: Any) -> None:
+        if self._context is not None and not getattr(self._threads, "current", False):
+            self._threads.current = True
+            self._do("cuCtxSetCurrent", self._context)
         code = int(getattr(self._cuda, name)(*arguments))
         if code:
             raise DriverError(name, code)

@@ -1,64 +1,127 @@
-"""The keeper's view of a device: the inputs it holds there, and results in allocations of a candidate's.
+"""What the controller holds on a GPU for one candidate: its inputs, what they must still be, and its results.
 
-Nothing here believes a candidate: where an allocation ends is asked of the driver, under the address at which it is
-mapped in this process.
+The inputs are one allocation of the driver's, which the candidate opens by its handle. Memory that was opened so can be
+written, so what was given is kept a second time where nobody else can reach it: inputs are compared with it after every
+block, and reach the shared allocation only just before one. Results are copied out of the candidate's allocations while
+it is frozen. Nothing here believes it: where an allocation ends is asked of the driver, under the address at which it is
+mapped in this process. Nothing goes through the host's memory but what a caller gives from there.
+
+Blocking. Everything is enqueued on one stream; what is returned is done.
 """
 
 from __future__ import annotations
 
-import ctypes
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluator_svc.arrays import flat, on_device, on_host
+from evaluator_svc.hosted import device_layout
 from evaluator_svc.hosted.cuda_driver import Driver, DriverError, Extent
-from evaluator_svc.hosted.memory import Reader
 from evaluator_svc.hosted.strided import Strided
+from evaluator_svc.runner.buffers import turns
+from evaluator_svc.tensors import TensorSpec
 
-OPEN_MAX = 64
-"""Allocations of a candidate's that are mapped at a time; torch makes few and large ones."""
+OPEN_MAX = 256
+"""Allocations of a candidate's that are mapped at a time: one for each large result that it holds."""
 FLUSH_TIMES = 2
 """Writing so many times the second-level cache replaces what it held."""
 PROBE_BYTES = 4096
+COMPARED_BYTES = 1 << 28
+"""At a time: a comparison makes a byte for every word."""
+WORD = 8
+
+
+class Arrays(Protocol):
+    """What is needed of ``gpu_arrays``."""
+
+    def placed(self, data: NDArray[Any]) -> Any: ...
+    def wrap(self, address: int, nbytes: int, owner: object) -> Any: ...
+    def strided(self, flat: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any: ...
+    def synchronise(self) -> None: ...
 
 
 class Unreadable(Exception):
-    """Why a result cannot be read: ``"is no memory that can be shared"``."""
+    """Why a result cannot be read: ``"is no device memory of its own"``."""
 
 
-class DeviceMemory(Reader):
-    """Of one process, which is not the candidate's. Blocking; every call returns when the device has done it."""
+class DeviceMemory:
+    """``sets`` copies of ``inputs`` and ``outputs``.
 
-    def __init__(self, driver: Driver, inputs: NDArray[np.uint8]) -> None:
-        """``inputs``: the runner's file of inputs, mapped. Raises ``DriverError`` where memory cannot be shared."""
-        self._driver, self._host = driver, inputs
-        self._arena = driver.allocate(inputs.nbytes)
-        self._scrap_bytes = max(PROBE_BYTES, FLUSH_TIMES * driver.cache_bytes())
-        self._scrap = driver.allocate(self._scrap_bytes)
-        self._turn = 0
-        self.handle = driver.share(self._arena)
-        """What the candidate's process opens the inputs by."""
+    Raises:
+        DriverError: no memory, or none that can be shared; so do all methods for what the driver refuses.
+    """
+
+    def __init__(
+        self, driver: Driver, arrays: Arrays, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], sets: int
+    ) -> None:
+        self._driver, self.arrays = driver, arrays
+        self.inputs, self.outputs = device_layout.plan(inputs, sets), device_layout.plan(outputs, sets)
+        self._owned: list[int] = []
         self._opened: OrderedDict[bytes, Extent] = OrderedDict()
-        self.fill([(0, inputs.nbytes)])
+        self._turn = 0
+        try:
+            self._shared, given = self._allocated(self.inputs.nbytes)
+            _, self._given = self._allocated(self.inputs.nbytes)
+            _, self._results = self._allocated(self.outputs.nbytes)
+            self._scrap_bytes = max(PROBE_BYTES, FLUSH_TIMES * driver.cache_bytes())
+            self._scrap, _ = self._allocated(self._scrap_bytes)
+            self.handle = driver.share(self._shared)
+            """What the candidate's process opens the inputs by."""
+        except DriverError:
+            self.close()
+            raise
+        self._inputs = given
+        for memory in (self._inputs, self._given, self._results):
+            memory[...] = 0
+        arrays.synchronise()
 
-    def fill(self, stretches: Sequence[tuple[int, int]]) -> None:
-        """Bring stretches of the inputs' file, begin and end, to the device."""
-        for begin, end in stretches:
-            self._driver.to_device(self._arena + begin, self._host[begin:].ctypes.data, end - begin)
-        self._driver.synchronise()
+    def input(self, set_: int, index: int) -> Any:
+        """What the input of the next block is: bytes on the device, to read or to write."""
+        return self._tensor(self._given, self.inputs, set_, index)
 
-    def changed(self, stretches: Sequence[tuple[int, int]]) -> int | None:
-        """The first byte of the stretches that is not as it was filled: memory opened by a handle can be written."""
-        for begin, end in stretches:
-            now = np.empty(end - begin, dtype=np.uint8)
-            self._driver.to_host(now.ctypes.data, self._arena + begin, now.nbytes)
-            other = np.flatnonzero(now != self._host[begin:end])
-            if other.size:
-                return begin + int(other[0])
+    def input_rows(self, index: int) -> Any:
+        """The same of all sets: sets x bytes."""
+        return self._rows(self._given, self.inputs, index)
+
+    def output(self, set_: int, index: int) -> Any:
+        """What was read last: bytes on the device."""
+        return self._tensor(self._results, self.outputs, set_, index)
+
+    def output_rows(self, index: int) -> Any:
+        """The same of all sets: sets x bytes."""
+        return self._rows(self._results, self.outputs, index)
+
+    def write(self, set_: int, index: int, data: Any) -> None:
+        """Fill an input from an array on the device, or from anything with the buffer protocol."""
+        self.input(set_, index)[...] = self._here(data)
+
+    def write_sets(self, sets: Sequence[int], index: int, data: Any) -> None:
+        """Fill an input of several sets with the same bytes."""
+        here = self._here(data)
+        for set_ in sets:
+            self.input(set_, index)[...] = here
+
+    def give(self, first_set: int, calls: int) -> None:
+        """Let the candidate have the inputs of the sets that ``calls`` calls from ``first_set`` on are made on."""
+        for part in self._parts(first_set, calls):
+            self._inputs[part] = self._given[part]
+        self.arrays.synchronise()
+
+    def changed(self, first_set: int, calls: int) -> str | None:
+        """Where an input of those sets is no longer what was given."""
+        for part in self._parts(first_set, calls):
+            for start in range(part.start, part.stop, COMPARED_BYTES):
+                some = slice(start, min(start + COMPARED_BYTES, part.stop))
+                differs = self._inputs[some].view(np.uint64) != self._given[some].view(np.uint64)
+                if bool(differs.any()):
+                    word = start + int(differs.argmax()) * WORD
+                    one, other = (on_host(m[word : word + WORD]) for m in (self._inputs, self._given))
+                    return self.inputs.where(word + int(np.argmax(one != other)))
         return None
 
     def flush(self) -> None:
@@ -67,7 +130,7 @@ class DeviceMemory(Reader):
         self._driver.synchronise()
 
     def probe_ns(self) -> int:
-        """What a tiny operation takes now. Contexts share a device by turns, so it waits where another one works."""
+        """What a tiny operation takes now."""
         begin = time.perf_counter_ns()
         self._driver.fill(self._scrap, self._next(), PROBE_BYTES)
         self._driver.synchronise()
@@ -79,6 +142,8 @@ class DeviceMemory(Reader):
         Raises:
             Unreadable: they are not, or not all of them.
         """
+        if handle == self.handle:
+            raise Unreadable("is the memory of an input")
         extent = self._opened.get(handle)
         if extent is None:
             try:
@@ -87,37 +152,74 @@ class DeviceMemory(Reader):
             except DriverError as error:
                 raise Unreadable(f"is no device memory of its own ({error})") from error
             self._opened[handle] = extent
-            self._forget_some()
+            while len(self._opened) > OPEN_MAX:
+                self._unmap(self._opened.popitem(last=False)[1])
         self._opened.move_to_end(handle)
         if not 0 <= offset <= offset + span <= extent.size:
             raise Unreadable(f"reaches past its allocation ({span} bytes at {offset} of {extent.size})")
         return extent.base + offset
 
-    def copy(self, tensor: Strided, target: memoryview) -> None:
-        """``read``, with the driver's refusal as a reason.
+    def read(self, set_: int, index: int, tensor: Strided) -> None:
+        """Copy a result, whose address is one that ``place`` gave, to its output."""
+        source, target = self._source(set_, index, tensor)
+        target[...] = source
 
-        Raises:
-            Unreadable: the allocation is gone.
-        """
-        try:
-            self.read(tensor, target)
-        except DriverError as error:
-            raise Unreadable(f"lies where nobody can read it ({error})") from error
+    def same(self, set_: int, index: int, tensor: Strided) -> bool:
+        """Whether a result is still what was read."""
+        source, target = self._source(set_, index, tensor)
+        return bool((source == target).all())
 
     def forget(self) -> None:
         """Unmap the allocations of a candidate that is gone."""
         while self._opened:
-            self._close(self._opened.popitem()[1])
+            self._unmap(self._opened.popitem()[1])
 
-    def _fill(self, address: int, target: memoryview) -> None:
-        whole: Any = (ctypes.c_char * len(target)).from_buffer(target)
-        self._driver.to_host(ctypes.addressof(whole), address, len(target))
+    def close(self) -> None:
+        """Give everything back; arrays that were handed out are then of no more use."""
+        self.forget()
+        self._inputs = self._given = self._results = None
+        while self._owned:
+            self._driver.free(self._owned.pop())
 
-    def _forget_some(self) -> None:
-        while len(self._opened) > OPEN_MAX:
-            self._close(self._opened.popitem(last=False)[1])
+    def _allocated(self, nbytes: int) -> tuple[int, Any]:
+        address = self._driver.allocate(nbytes)
+        self._owned.append(address)
+        return address, self.arrays.wrap(address, nbytes, self)
 
-    def _close(self, extent: Extent) -> None:
+    def _source(self, set_: int, index: int, tensor: Strided) -> tuple[Any, Any]:
+        """A result where it lies, and its output, of one shape."""
+        found = self.arrays.wrap(tensor.address, tensor.span, self)
+        target = self.output(set_, index)
+        if tensor.contiguous:
+            return found, target
+        shape = (*tensor.shape, tensor.itemsize)
+        return self.arrays.strided(found, shape, (*tensor.strides, 1)), target.reshape(shape)
+
+    def _parts(self, first_set: int, calls: int) -> list[slice]:
+        """Of the allocation of inputs; whole words."""
+        return [
+            slice(column.at + begin * column.stride, column.at + end * column.stride)
+            for begin, end in turns(first_set, calls, self.inputs.sets)
+            for column in self.inputs.columns
+        ]
+
+    def _here(self, data: Any) -> Any:
+        """``data`` as flat bytes on the device."""
+        given = flat(data)
+        return given if on_device(given) else self.arrays.placed(given)
+
+    @staticmethod
+    def _tensor(memory: Any, layout: device_layout.DeviceLayout, set_: int, index: int) -> Any:
+        at = layout.at(set_, index)
+        return memory[at : at + layout.columns[index].nbytes]
+
+    @staticmethod
+    def _rows(memory: Any, layout: device_layout.DeviceLayout, index: int) -> Any:
+        column = layout.columns[index]
+        whole = memory[column.at : column.at + layout.sets * column.stride]
+        return whole.reshape(layout.sets, column.stride)[:, : column.nbytes]
+
+    def _unmap(self, extent: Extent) -> None:
         try:
             self._driver.close(extent.base)
         except DriverError:

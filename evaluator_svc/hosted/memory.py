@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
@@ -16,40 +15,7 @@ READ_BYTES = 64 << 20
 """At most this much is read at once of a result that is not contiguous."""
 
 
-class Reader(ABC):
-    """Memory that is not this process', read by address."""
-
-    def read(self, tensor: Strided, target: memoryview) -> None:
-        """Fill ``target``, which is as long as the tensor has bytes, with its elements in row-major order."""
-        if tensor.contiguous:
-            self._fill(tensor.address, target)
-            return
-        whole: NDArray[np.uint8] = np.frombuffer(target, dtype=np.uint8).reshape(*tensor.shape, tensor.itemsize)
-        self._gather(tensor, whole)
-
-    @abstractmethod
-    def _fill(self, address: int, target: memoryview) -> None:
-        """Fill ``target`` with what lies from ``address`` on."""
-
-    def _gather(self, tensor: Strided, target: NDArray[Any]) -> None:
-        if tensor.span <= READ_BYTES or not tensor.shape:
-            raw = bytearray(tensor.span)
-            self._fill(tensor.address, memoryview(raw))
-            target[...] = view(np.frombuffer(raw, dtype=np.uint8), 0, tensor)
-            return
-        # Longest stride first: its slices are the ones that lie closest together.
-        axis = max(range(len(tensor.shape)), key=lambda i: tensor.strides[i] if tensor.shape[i] > 1 else -1)
-        rest = tensor.span - (tensor.shape[axis] - 1) * tensor.strides[axis]
-        step = max(1, (READ_BYTES - rest) // max(tensor.strides[axis], 1))
-        for start in range(0, tensor.shape[axis], step):
-            count = min(step, tensor.shape[axis] - start)
-            shape = (*tensor.shape[:axis], count, *tensor.shape[axis + 1 :])
-            part = Strided(tensor.address + start * tensor.strides[axis], shape, tensor.strides, tensor.itemsize)
-            index = (slice(None),) * axis + (slice(start, start + count),)
-            self._gather(part, target[index])
-
-
-class Memory(Reader):
+class Memory:
     """The memory of process ``pid``. Methods raise ``OSError`` for what is not readable there."""
 
     def __init__(self, pid: int) -> None:
@@ -58,6 +24,14 @@ class Memory(Reader):
 
     def close(self) -> None:
         os.close(self._fd)
+
+    def read(self, tensor: Strided, target: memoryview) -> None:
+        """Fill ``target``, which is as long as the tensor has bytes, with its elements in row-major order."""
+        if tensor.contiguous:
+            self._fill(tensor.address, target)
+            return
+        whole: NDArray[np.uint8] = np.frombuffer(target, dtype=np.uint8).reshape(*tensor.shape, tensor.itemsize)
+        self._gather(tensor, whole)
 
     def where(self, tensor: Strided, shared: os.stat_result) -> str | None:
         """What is wrong with the place that ``tensor`` claims; None when it is memory of the candidate's own.
@@ -87,3 +61,20 @@ class Memory(Reader):
             if got <= 0:
                 raise OSError(f"nothing to read at {address + done:#x}")
             done += got
+
+    def _gather(self, tensor: Strided, target: NDArray[Any]) -> None:
+        if tensor.span <= READ_BYTES or not tensor.shape:
+            raw = bytearray(tensor.span)
+            self._fill(tensor.address, memoryview(raw))
+            target[...] = view(np.frombuffer(raw, dtype=np.uint8), 0, tensor)
+            return
+        # Longest stride first: its slices are the ones that lie closest together.
+        axis = max(range(len(tensor.shape)), key=lambda i: tensor.strides[i] if tensor.shape[i] > 1 else -1)
+        rest = tensor.span - (tensor.shape[axis] - 1) * tensor.strides[axis]
+        step = max(1, (READ_BYTES - rest) // max(tensor.strides[axis], 1))
+        for start in range(0, tensor.shape[axis], step):
+            count = min(step, tensor.shape[axis] - start)
+            shape = (*tensor.shape[:axis], count, *tensor.shape[axis + 1 :])
+            part = Strided(tensor.address + start * tensor.strides[axis], shape, tensor.strides, tensor.itemsize)
+            index = (slice(None),) * axis + (slice(start, start + count),)
+            self._gather(part, target[index])

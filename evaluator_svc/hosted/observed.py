@@ -43,13 +43,17 @@ class Observed:
         # CPUCLOCK_SCHED of another process, numbered as in <linux/posix-timers.h>.
         return time.clock_gettime_ns(~self.pid << 3 | 2)
 
+    def stop(self) -> None:
+        """Ask every thread to stop, without waiting."""
+        signal.pidfd_send_signal(self._watch, signal.SIGSTOP)
+
     def freeze(self) -> None:
         """Stop every thread; returns when the last one stands.
 
         Raises:
             Retryable: one did not stop in ``STOP_TIMEOUT_S``: the machine's fault, or the kernel's.
         """
-        signal.pidfd_send_signal(self._watch, signal.SIGSTOP)
+        self.stop()
         until = time.monotonic() + STOP_TIMEOUT_S
         while any(stat[STATE_FIELD] not in STOPPED for stat in self._threads()):
             if time.monotonic() > until:

@@ -11,7 +11,6 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -21,9 +20,8 @@ from numpy.typing import NDArray
 
 from evaluator_svc.hosted.box import INTERPRETED, PYTHON, Profile
 from evaluator_svc.hosted.child import Candidate
-from evaluator_svc.hosted.kept import DeviceKeeper, KeeperRefused
 from evaluator_svc.hosted.session import Session
-from evaluator_svc.hosted.zygote import Hosts
+from evaluator_svc.hosted.zygote import Hosts, Zygote
 from evaluator_svc.runner.box import RunnerLimits
 from evaluator_svc.runner.buffers import Buffers
 from evaluator_svc.runner.ending import RunFailure
@@ -46,6 +44,8 @@ class HostedRunner:
 
     cools_outputs = False
     """They are the candidate's own memory."""
+    poisons = True
+    """Outputs may be given any content before a call."""
 
     def __init__(
         self,
@@ -69,12 +69,9 @@ class HostedRunner:
         """How many inputs, the last ones, keep their values for a process' life."""
         self._weights = b""
         self._digests: dict[int, bytes] = {}
-        self._buffers = buffers
+        self._buffers, self._outputs = buffers, buffers.outputs
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="hosted")
         self._session: Session | None = None
-        self._keeper: DeviceKeeper | None = None
-        self.unkept = ""
-        """Why no keeper reads the results, where one should."""
         self._copies: list[NDArray[np.uint8]] = []
 
     @classmethod
@@ -132,12 +129,19 @@ class HostedRunner:
             hosts,
             profile,
             candidate,
-            Buffers(inputs, outputs, sets, spacing),
+            cls._lent(inputs, outputs, sets, spacing),
             limits or RunnerLimits(),
             primer=primer,
             primed=(primer is not None or not persistent_weights) and not profile.interpreted,
             persistent=len(signature.state) if persistent_weights else 0,
         )
+
+    @classmethod
+    def _lent(
+        cls, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], sets: int, spacing: Spacing
+    ) -> Buffers:
+        """The memory that is shared with the process."""
+        return Buffers(inputs, outputs, sets, spacing)
 
     async def __aenter__(self) -> Self:
         """Fork, confine, load, warm up and seal.
@@ -167,6 +171,10 @@ class HostedRunner:
     def sets(self) -> int:
         """Copies of all tensors that there are."""
         return self._buffers.sets
+
+    def placed(self, data: Any) -> Any:
+        """An array where outputs are compared with it: where it is."""
+        return data
 
     def write_input(self, set_: int, index: int, data: Any) -> None:
         """Fill an input from anything with the buffer protocol, exactly ``nbytes`` long."""
@@ -213,7 +221,7 @@ class HostedRunner:
         each time has it copied: see ``candidate``.) Sets that hold other persistent weights are commands, and
         processes, of their own. With ``calls`` 0 the elapsed time is that of the round trip alone.
         """
-        sets = [(first_set + i) % self._buffers.sets for i in range(min(calls, self._buffers.sets))]
+        sets = [(first_set + i) % self.sets for i in range(min(calls, self.sets))]
         apart = self._persistent and len({self._digest(set_) for set_ in sets}) > 1
         steps = [(1, set_) for set_ in sets] if apart else [(calls, first_set)]
         total = Ran(elapsed_ns=0, runner_ns=0, cpu_ns=0, return_code=0)
@@ -247,48 +255,31 @@ class HostedRunner:
             raise
 
     def _start(self) -> None:
-        zygote = self._hosts.zygote(self._profile)
-        if self._profile.keeper and self._keeper is None and not self.unkept:
-            self._keep()
-        session = Session(
-            zygote,
-            self._candidate,
-            self._buffers,
-            self._limits,
-            self._copies,
-            mutated=len(self._candidate.told["mutates"]),
-            keeper=self._keeper,
-        )
+        session = self._begun(self._hosts.zygote(self._profile))
         self._session, self.sandbox, self.exporting = session, session.child.level, session.child.exporting
         self.failure = session.load(self._primer, primed=self._primed)
         self._digests.clear()
         if self._persistent and self._primer:
             self._weights = self._digest(0)
 
-    def _keep(self) -> None:
-        """Have a keeper hold the inputs; where the driver shares no memory, the candidate's side copies as ever."""
-        try:
-            self._keeper = DeviceKeeper(self._buffers, library=self._profile.keeper)
-        except KeeperRefused as refused:
-            self.unkept = str(refused)
-            return
-        layout = self._buffers.layout
-        kept = {
-            "handle": self._keeper.handle,
-            "library": self._profile.keeper,
-            "tensors": self._profile.tensors,
-            "at": [region.in_file + region.data for region in layout.first if not region.output],
-            "stride": layout.input_stride.in_file,
-        }
-        self._candidate = replace(self._candidate, told={**self._candidate.told, "kept": kept})
+    def _begun(self, zygote: Zygote) -> Session:
+        """A new process."""
+        return Session(
+            zygote,
+            self._candidate,
+            self._buffers,
+            self._limits,
+            self._copies,
+            sets=self.sets,
+            outputs=self._outputs,
+            mutated=len(self._candidate.told["mutates"]),
+        )
 
     def _run(self, calls: int, first_set: int, timeout_s: float) -> Ran | RunFailure:
         if self._persistent and calls:
             weights = self._digest(first_set)
             if self._weights not in (b"", weights):
                 self._opened().child.close()
-                if self._keeper is not None:
-                    self._keeper.forget()
                 self._primer, self._primed = None, False  # these are not the weights to pack
                 self._start()
                 if self.failure is not None:
@@ -308,8 +299,6 @@ class HostedRunner:
     def _stop(self) -> None:
         if self._session is not None:
             self._session.child.close()
-        if self._keeper is not None:
-            self._keeper.close()
         self._buffers.close()
 
     def _opened(self) -> Session:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from evaluator_svc.hosted import outputs as contract
 from evaluator_svc.hosted import wire
 from evaluator_svc.hosted.child import CPU, Candidate, Child
-from evaluator_svc.hosted.kept import DeviceKeeper
+from evaluator_svc.hosted.device_memory import DeviceMemory, Unreadable
+from evaluator_svc.hosted.device_rest import Rest
 from evaluator_svc.hosted.strided import Strided
 from evaluator_svc.hosted.wire import Kind, Verb
 from evaluator_svc.hosted.zygote import Zygote
@@ -27,8 +28,9 @@ from evaluator_svc.runner import ending
 from evaluator_svc.runner.box import RunnerLimits
 from evaluator_svc.runner.buffers import Buffers
 from evaluator_svc.runner.ending import RunFailure, failure
-from evaluator_svc.runner.process import HIDDEN_EACH_NS, HIDDEN_SHARE, Ran
+from evaluator_svc.runner.process import HIDDEN_EACH_NS, HIDDEN_NS, HIDDEN_SHARE, Ran
 from evaluator_svc.runner.protocol import Report
+from evaluator_svc.tensors import TensorSpec
 from shared.events import Status
 
 PRIMING_CALLS = 2
@@ -45,8 +47,10 @@ QUICK_S = 30.0
 
 
 class Session:
-    """One candidate's process from its start. ``mutated``: how many of the outputs are new values of inputs.
-    ``copies`` keeps what was read of outputs that the candidate can write to: by output, sets x bytes.
+    """One candidate's process from its start. ``outputs``, in ``sets`` sets, of which the last ``mutated`` are new
+    values of inputs. ``copies`` keeps what was read of outputs that the candidate can write to: by output, sets x bytes.
+    ``kept``: what this process holds on a GPU for it, in the place of ``buffers``. ``rest``: tells that the device is at
+    rest, where nobody else has it meanwhile.
 
     Raises:
         Fatal: the process did not start.
@@ -61,19 +65,24 @@ class Session:
         limits: RunnerLimits,
         copies: list[NDArray[np.uint8]],
         *,
+        sets: int,
+        outputs: Sequence[TensorSpec],
         mutated: int,
-        keeper: DeviceKeeper | None = None,
+        kept: DeviceMemory | None = None,
+        rest: Rest | None = None,
     ) -> None:
         self._buffers, self._limits, self._granted = buffers, limits, candidate.threads + zygote.profile.driver_threads
         self._early = self._worked = self._commands = 0
         """Processor time before commands, beyond what waking takes, and all of it; how many commands there were."""
-        self._returned = len(buffers.outputs) - mutated
+        self._late = 0
+        """Time that a device worked on after answers, ns."""
+        self._sets, self._outputs, self._returned = sets, tuple(outputs), len(outputs) - mutated
         self._inputs = os.fstat(buffers.inputs_fd)
         self._stained = candidate.stained
-        self._keeper = keeper
-        self.child = Child(zygote, candidate, buffers, limits, kept=keeper is not None)
+        self._kept, self._rest = kept, rest
+        self.child = Child(zygote, candidate, buffers, limits, results=sets * len(outputs), kept=kept is not None)
         self._compiles = zygote.profile.processes
-        self._fills = zygote.profile.device != CPU and keeper is None
+        self._fills = zygote.profile.device != CPU and kept is None
         self._base = self.child.report().base
         self._copies = copies
         if self.child.exporting and not copies:  # what the candidate can write to is read once, and then judged
@@ -92,10 +101,13 @@ class Session:
     def load(self, primer: Sequence[Any] | None, *, primed: bool) -> RunFailure | None:
         """Load, warm up on ``primer`` (None: zeros) if ``primed``, seal."""
         for index, data in enumerate(primer or ()):
-            for set_ in range(self._buffers.sets):
+            if self._kept is not None:
+                self._kept.write_sets(range(self._sets), index, data)
+                continue
+            for set_ in range(self._sets):
                 self._buffers.write(set_, index, data)
-        if self._keeper is not None:
-            self._keeper.fill(0, self._buffers.sets)
+        if self._kept is not None:
+            self._kept.give(0, self._sets)
         limit = self._limits.load_s if self._compiles else min(self._limits.load_s, QUICK_S)
         failed = self._asked(Verb.LOAD, 0, 0, limit) or (self._prime(limit) if primed else None)
         filtered = "seccomp" in self.child.level.split("+")
@@ -122,8 +134,8 @@ class Session:
     def audit(self, set_: int, timeout_s: float) -> str | RunFailure:
         """One call with the kernels counted that it launches: what the candidate's side says of it."""
         try:
-            if self._keeper is not None:
-                self._keeper.fill(set_, 1)
+            if self._kept is not None:
+                self._kept.give(set_, 1)
             self.child.observed.thaw()
             failed = self._asked(Verb.AUDIT, 1, set_, timeout_s)
             if failed is not None:
@@ -136,8 +148,8 @@ class Session:
     def _run(self, calls: int, first_set: int, timeout_s: float) -> Ran | RunFailure:
         child, observed = self.child, self.child.observed
         frozen = observed.cpu_ns()
-        if self._keeper is not None and calls:
-            self._keeper.fill(first_set, calls)
+        if self._kept is not None:
+            self._kept.arrays.synchronise()  # what this process still does there is nobody else's work
         observed.thaw()
         # An empty command first, so that waking up is not timed; it also meets any answer that came too much. What is
         # worked for it counts as the call's, on the wall, too: the new inputs are in place by then.
@@ -147,12 +159,13 @@ class Session:
             failed = self._asked(Verb.SETTLE, 0, 0, timeout_s)
         if failed is not None:
             return failed
-        if self._keeper is not None and calls:
-            # What it asked its device for on waking is done by now, or is seen; the cache holds nothing of it.
+        if self._kept is not None and calls:
+            # Nothing of its waits on the device for what comes now, and the cache holds nothing of it afterwards.
             failed = self._restless()
             if failed is not None:
                 return child.end(failed)
-            self._keeper.flush()
+            self._kept.give(first_set, calls)
+            self._kept.flush()
         woken = observed.cpu_ns()
         before = woken if self._fills else frozen
         early = max(0, woken - before - WAKING_CPU_NS)
@@ -161,16 +174,24 @@ class Session:
         )
         if isinstance(answer, RunFailure):
             return answer
+        late = 0
+        if self._rest is not None:
+            # Freezing stops a processor only: what its device has still to do belongs to the call.
+            observed.stop()
+            late = self._rest.waited_ns()
+            self._late += late
         observed.freeze()
         spent = observed.cpu_ns() - before
         self._early, self._worked, self._commands = self._early + early, self._worked + spent, self._commands + 1
         if self._early > EARLY_NS + HIDDEN_EACH_NS * self._commands + HIDDEN_SHARE * self._worked:
             return child.end(ending.began_early(self._early))
+        if self._late > HIDDEN_NS + HIDDEN_EACH_NS * self._commands + HIDDEN_SHARE * self._worked:
+            return child.end(ending.went_on(self._late))
         failed = self._restless()
         if failed is not None:
             return child.end(failed)
         page = child.page()
-        sets = sorted({(first_set + i) % self._buffers.sets for i in range(calls)})
+        sets = sorted({(first_set + i) % self._sets for i in range(calls)})
         failed = _thrown(child.report(), answer.kind) or self._exported(sets, timeout_s) or self._read(page, sets)
         failed = failed or self._mutated(first_set, calls)
         if failed is not None:
@@ -192,12 +213,12 @@ class Session:
             failed = self._changed(page, sets)
         if failed is not None:
             return child.end(failed)
-        clock = wire.read_clock(page) if self._keeper is None else None
+        clock = wire.read_clock(page) if self._kept is None else None
         failed = ending.impossible_clock(clock, elapsed)
         if failed is not None:
             return child.end(failed)
         return Ran(
-            elapsed_ns=elapsed + early,
+            elapsed_ns=elapsed + early + late,
             runner_ns=answer.spent_ns,
             cpu_ns=spent,
             return_code=0,
@@ -237,15 +258,15 @@ class Session:
 
     def _restless(self) -> RunFailure | None:
         """Whether a frozen candidate's device still works for it: freezing stops a processor only."""
-        busy_ns = self._keeper.busy_ns() if self._keeper is not None else None
-        if self._keeper is None or busy_ns is None:
+        busy_ns = self._rest.busy_ns() if self._rest is not None else None
+        if self._rest is None or busy_ns is None:
             return None
-        said = f"an operation of ours takes {busy_ns / 1e6:.2f} ms, {self._keeper.rest_ns / 1e6:.3f} ms at rest"
+        said = f"an operation of ours takes {busy_ns / 1e3:.0f} µs, {self._rest.rest_ns / 1e3:.0f} µs at rest"
         return failure(Status.CHEAT, Layer.LATE, reason="the device worked outside of the calls", probe=said)
 
     def _mutated(self, first_set: int, calls: int) -> RunFailure | None:
         """An input that was written to: a device's memory knows no reader who may not write."""
-        where = self._keeper.changed(first_set, calls) if self._keeper is not None and calls else None
+        where = self._kept.changed(first_set, calls) if self._kept is not None and calls else None
         return None if where is None else failure(Status.MUTATED_INPUT, Layer.INPUTS, fault=f"write to {where}")
 
     def _survivors(self) -> RunFailure | None:
@@ -266,47 +287,64 @@ class Session:
         return None
 
     def _read(self, page: bytes, sets: Sequence[int]) -> RunFailure | None:
-        """Fill the output views of ``sets``; or why that cannot be."""
-        specs, remark = self._buffers.outputs, wire.read_text(page)
+        """Fill the outputs of ``sets``; or why that cannot be."""
+        return self._each(page, sets, self._fetch if self._kept is None else self._kept_read)
+
+    def _each(
+        self, page: bytes, sets: Sequence[int], fetch: Callable[[bytes, int, int, Strided], Strided | RunFailure]
+    ) -> RunFailure | None:
+        """Have every result of ``sets`` fetched, which gives where it lies; or why not."""
+        remark = wire.read_text(page)
         for set_ in sets:
             placed: list[Strided] = []
-            for output, spec in enumerate(specs):
-                result = wire.unpack(page, set_ * len(specs) + output)
+            for output, spec in enumerate(self._outputs):
+                result = wire.unpack(page, set_ * len(self._outputs) + output)
                 failed = contract.refused(result, spec, output, remark)
                 if failed is not None:
                     return failed
                 assert result is not None
-                placed.append(contract.strided(result, spec))
-                if self._keeper is None:
-                    failed = self._fetch(set_, output, placed[-1])
-                else:
-                    placed[-1], failed = self._kept(page, set_, output, placed[-1])
-                if failed is not None:
-                    return failed
+                found = fetch(page, set_, output, contract.strided(result, spec))
+                if isinstance(found, RunFailure):
+                    return found
+                placed.append(found)
             # An operator that changes an input in place may return that input, too.
             failed = contract.shared(placed[: self._returned])
             if failed is not None:
                 return failed
         return None
 
-    def _kept(self, page: bytes, set_: int, output: int, placed: Strided) -> tuple[Strided, RunFailure | None]:
-        """Have the keeper read a result; also where it lies among the keeper's addresses."""
-        assert self._keeper is not None
-        specs = len(self._buffers.outputs)
-        told = wire.shared(page, self._buffers.sets * specs, set_ * specs + output)
+    def _kept_place(self, page: bytes, set_: int, output: int, placed: Strided) -> Strided | RunFailure:
+        """A result among this process' addresses, where its allocation is mapped."""
+        assert self._kept is not None
+        told = wire.shared(page, self._sets * len(self._outputs), set_ * len(self._outputs) + output)
         if told is None:
-            return placed, contract.contract(Status.CHEAT, output, "lies in memory that cannot be shared", "")
-        found = self._keeper.read(set_, output, *told, placed)
-        if isinstance(found, str):
-            return placed, contract.contract(Status.CHEAT, output, found, "")
-        return replace(placed, address=found), None
+            return contract.contract(Status.CHEAT, output, "lies in memory that cannot be shared", "")
+        try:
+            return replace(placed, address=self._kept.place(*told, placed.span))
+        except Unreadable as why:
+            return contract.contract(Status.CHEAT, output, str(why), "")
 
-    def _fetch(self, set_: int, output: int, placed: Strided) -> RunFailure | None:
+    def _kept_read(self, page: bytes, set_: int, output: int, placed: Strided) -> Strided | RunFailure:
+        assert self._kept is not None
+        found = self._kept_place(page, set_, output, placed)
+        if isinstance(found, Strided):
+            self._kept.read(set_, output, found)
+        return found
+
+    def _kept_same(self, page: bytes, set_: int, output: int, placed: Strided) -> Strided | RunFailure:
+        assert self._kept is not None
+        found = self._kept_place(page, set_, output, placed)
+        if isinstance(found, Strided) and not self._kept.same(set_, output, found):
+            return _late(output)
+        return found
+
+    def _fetch(self, page: bytes, set_: int, output: int, placed: Strided) -> Strided | RunFailure:
+        del page
         if self._base <= placed.address < self._base + self._buffers.layout.span:
             return contract.contract(Status.CHEAT, output, "is the memory of an input", "")
         if self.child.exporting:
             self.output(set_, output)[:] = self._buffers.view(set_, output, output=True)
-            return None
+            return placed
         wrong = self.child.memory.where(placed, self._inputs)
         if wrong is not None:
             return contract.contract(Status.CHEAT, output, f"is {wrong}", "")
@@ -316,16 +354,22 @@ class Session:
             if not self.child.observed.alive:
                 raise
             return contract.contract(Status.CHEAT, output, "lies where nobody can read it", "")
-        return None
+        return placed
 
     def _changed(self, page: bytes, sets: Sequence[int]) -> RunFailure | None:
         """Outputs that were written to after they had been returned: read them once more, and compare."""
-        first = {(set_, i): bytes(self.output(set_, i)) for set_ in sets for i in range(len(self._buffers.outputs))}
+        if self._kept is not None:
+            return self._each(page, sets, self._kept_same)
+        first = {(set_, i): bytes(self.output(set_, i)) for set_ in sets for i in range(len(self._outputs))}
         failed = self._read(page, sets)
         for (set_, index), data in first.items():
             if failed is None and self.output(set_, index) != data:
-                return failure(Status.CHEAT, Layer.LATE, reason=f"output {index} changed after the call had returned")
+                return _late(index)
         return failed
+
+
+def _late(output: int) -> RunFailure:
+    return failure(Status.CHEAT, Layer.LATE, reason=f"output {output} changed after the call had returned")
 
 
 def _thrown(report: Report, kind: int, *, loading: bool = False) -> RunFailure | None:

@@ -22,7 +22,7 @@ TEXT_BYTES = 4096 - CLOCK.size
 DIMENSIONS_MAX = 8
 _ENTRY = struct.Struct("<iiiiQ8q8q")
 _SHARED = struct.Struct("<QQ64s")
-"""Whether there is a handle, how far into its allocation a result lies, and the handle: where a keeper reads."""
+"""Whether there is a handle, how far into its allocation a result lies, and the handle: on a device."""
 _ADDRESS, _ADDRESS_AT = struct.Struct("<Q"), struct.calcsize("<iiii")
 
 
@@ -85,9 +85,9 @@ _TEXT = REPORT_BYTES + CLOCK.size
 _RESULTS = _TEXT + TEXT_BYTES
 
 
-def page_bytes(sets: int, outputs: int, *, kept: bool = False) -> int:
+def page_bytes(results: int, *, kept: bool = False) -> int:
     """Size of the memory shared with the candidate: report, text, results, their handles if ``kept``; whole pages."""
-    size = _RESULTS + sets * outputs * (_ENTRY.size + (_SHARED.size if kept else 0))
+    size = _RESULTS + results * (_ENTRY.size + (_SHARED.size if kept else 0))
     return -(-size // REPORT_BYTES) * REPORT_BYTES
 
 
