@@ -98,11 +98,11 @@ class DeviceMemory:
 
     def write(self, set_: int, index: int, data: Any) -> None:
         """Fill an input from an array on the device, or from anything with the buffer protocol."""
-        self.input(set_, index)[...] = self._here(data)
+        self.input(set_, index)[...] = self.here(data)
 
     def write_sets(self, sets: Sequence[int], index: int, data: Any) -> None:
         """Fill an input of several sets with the same bytes."""
-        here = self._here(data)
+        here = self.here(data)
         for set_ in sets:
             self.input(set_, index)[...] = here
 
@@ -203,7 +203,7 @@ class DeviceMemory:
             for column in self.inputs.columns
         ]
 
-    def _here(self, data: Any) -> Any:
+    def here(self, data: Any) -> Any:
         """``data`` as flat bytes on the device."""
         given = flat(data)
         return given if on_device(given) else self.arrays.placed(given)

@@ -290,11 +290,15 @@ class HostedRunner:
     def _digest(self, set_: int) -> bytes:
         """Of the inputs that are persistent."""
         if set_ not in self._digests:
-            digest, count = hashlib.sha256(), len(self._buffers.inputs)
+            digest, count = hashlib.sha256(), len(self._candidate.told["inputs"])
             for index in range(count - self._persistent, count):
-                digest.update(self.input_bytes(set_, index))
+                digest.update(self._weights_of(set_, index))
             self._digests[set_] = digest.digest()
         return self._digests[set_]
+
+    def _weights_of(self, set_: int, index: int) -> Any:
+        """An input, in the host's memory."""
+        return self.input_bytes(set_, index)
 
     def _stop(self) -> None:
         if self._session is not None:

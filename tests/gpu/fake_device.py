@@ -1,7 +1,8 @@
-"""A keeper and its candidates on a device that is a file: see ``fake_cuda/fake_cuda.cpp``."""
+"""A controller and its candidates on a device that is a file: see ``fake_cuda/fake_cuda.cpp``."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import struct
 import subprocess
@@ -11,8 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from evaluator_svc.hosted.box import Profile
+from evaluator_svc.hosted.keeping import Keeping
 from evaluator_svc.runner.program import compiler
 from evaluator_svc.sandbox import Mount
 
@@ -20,6 +26,37 @@ SOURCE = Path(__file__).parent / "fake_cuda" / "fake_cuda.cpp"
 BYTES = 256 << 20
 VARIABLE = "KE_FAKE_CUDA"
 BUSY_AT, REFUSES_AT = 0, 8
+FOREIGN = 1 << 46
+"""From here on addresses are other processes' memory: ``kForeign``."""
+
+
+class FakeArrays:
+    """In the place of ``gpu_arrays``: NumPy's arrays over the file; of a candidate's memory, a copy as it is now."""
+
+    def __init__(self, library: Path) -> None:
+        self._driver = ctypes.CDLL(str(library))
+
+    def available(self) -> str:
+        return ""
+
+    def placed(self, data: Any) -> Any:
+        return np.array(data)
+
+    def wrap(self, address: int, nbytes: int, owner: object) -> Any:
+        del owner
+        if address < FOREIGN:
+            return np.frombuffer((ctypes.c_char * nbytes).from_address(address), dtype=np.uint8)
+        copy = np.empty(nbytes, dtype=np.uint8)
+        code = self._driver.cuMemcpyDtoH_v2(copy.ctypes.data_as(ctypes.c_void_p), ctypes.c_uint64(address),
+                                            ctypes.c_size_t(nbytes))  # fmt: skip
+        assert code == 0, f"cuMemcpyDtoH failed with error {code}"
+        return copy
+
+    def strided(self, flat: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+        return as_strided(flat, shape=shape, strides=strides)
+
+    def synchronise(self) -> None:
+        """Everything is done at once here."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +88,13 @@ class FakeDevice:
             environment={VARIABLE: str(self.memory)},
             own_processes=False,  # handles name processes
             devices=(self.memory,),
-            keeper=str(self.library),
-            tensors="cpu",
         )
+
+    def keeping(self) -> Keeping:
+        """What holds arrays on this device; ``ask`` has found out whether that can be."""
+        made = Keeping(FakeArrays(self.library), library=str(self.library), tensors="cpu")
+        made.ask()
+        return made
 
     def _set(self, at: int, value: int) -> None:
         with self.memory.open("r+b") as file:

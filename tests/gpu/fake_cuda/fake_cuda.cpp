@@ -1,4 +1,4 @@
-// A libcuda.so.1 without a device, for tests of the keeper: exactly the calls of cuda_driver.py.
+// A libcuda.so.1 without a device: exactly the calls of cuda_driver.py.
 //
 // $KE_FAKE_CUDA is a file that stands for the device. Its first page holds what tests and hostile kernels set: until
 // when the device is busy (u64, ns of CLOCK_MONOTONIC), whether handles are refused (u64), the allocator's mark (u64).
@@ -109,6 +109,7 @@ int cuMemAlloc_v2(uint64_t* address, size_t size) {
   *address = base() + at + kPage;
   return 0;
 }
+int cuMemFree_v2(uint64_t address) { return on_file(address) ? 0 : kInvalid; }
 int cuMemGetAddressRange_v2(uint64_t* start, size_t* size, uint64_t p) {
   if (foreign(p)) {
     const Open& one = opened[(p - kForeign) >> 32];
@@ -155,11 +156,6 @@ int cuIpcOpenMemHandle_v2(uint64_t* address, Handle handle, unsigned) {
   return 0;
 }
 int cuIpcCloseMemHandle(uint64_t) { return 0; }
-int cuMemcpyHtoD_v2(uint64_t to, const void* from, size_t n) {
-  if (!on_file(to)) return kInvalid;
-  memcpy(reinterpret_cast<void*>(to), from, n);
-  return 0;
-}
 int cuMemcpyDtoH_v2(void* to, uint64_t from, size_t n) {
   if (!foreign(from)) {
     memcpy(to, reinterpret_cast<void*>(from), n);

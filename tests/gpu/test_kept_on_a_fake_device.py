@@ -1,23 +1,42 @@
-"""A keeper holds inputs and reads results on a device that is a file: protocol, freezing, verdicts, for real."""
+"""The controller holds inputs and results on a device that is a file: protocol, freezing, verdicts, for real."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
 
+from evaluator_svc.hosted.kept import KeptRunner
 from evaluator_svc.layers import Layer, caught_by
-from evaluator_svc.runner.layout import Spacing
 from evaluator_svc.runner.process import Ran, RunFailure
+from evaluator_svc.toolchains import Built
+from shared.errors import Retryable
 from shared.events import Status
 from tests.gpu.fake_device import FakeDevice, fake_device
 from tests.integration.hosted import softmax_module
-from tests.integration.hosted.softmax_module import RIGHT, SPEC, Lab, array_of, forward, said, softmax, values
+from tests.integration.hosted.softmax_module import (
+    LIMITS, ONE_TENSOR, RIGHT, SPEC, Lab, array_of, forward, said, softmax, values,
+)  # fmt: skip
 
 pytestmark = pytest.mark.timeout(90)
 
-SOFTMAX = "return torch.softmax(x, dim=-1)"
+
+@dataclass(frozen=True)
+class KeptLab(Lab):
+    """Its runners are kept on the device."""
+
+    device: FakeDevice
+
+    def open(self, text: str, **options: Any) -> KeptRunner:
+        path = self.directory / "module.py"
+        path.write_text(text)
+        built = Built(path=path, digest="", log="", build_ns=0, sandbox="", host="hosted", language="python")
+        given = {"signature": ONE_TENSOR, "limits": LIMITS, "alone": True, **options}
+        keeping, profile = self.device.keeping(), self.device.profile()
+        return KeptRunner.keep(keeping, self.hosts, built, [SPEC], [SPEC], profile=profile, **given)
 
 
 @pytest.fixture(scope="module")
@@ -27,14 +46,17 @@ def device() -> Iterator[FakeDevice]:
 
 
 @pytest.fixture(scope="module")
-def lab(device: FakeDevice) -> Iterator[Lab]:
+def lab(device: FakeDevice) -> Iterator[KeptLab]:
     with softmax_module.lab() as bench:
-        yield bench
+        yield KeptLab(bench.hosts, bench.loop, bench.directory, device)
 
 
 @pytest.fixture(autouse=True)
 def _rested(device: FakeDevice) -> None:
     device.renew()
+
+
+SOFTMAX = "return torch.softmax(x, dim=-1)"
 
 
 @pytest.mark.parametrize(
@@ -50,11 +72,10 @@ def _rested(device: FakeDevice) -> None:
     ],
     ids=["contiguous", "transposed", "sliced", "the same buffer each time"],
 )  # fmt: skip
-@pytest.mark.parametrize("spacing", list(Spacing))
-def test_results_are_read_by_the_keeper_and_not_exported(lab, device, text, spacing) -> None:
+def test_results_are_read_on_the_device_and_not_exported(lab, text) -> None:
     async def go() -> None:
-        async with lab.open(text, sets=3, spacing=spacing, profile=device.profile()) as runner:
-            assert (runner.exporting, runner.unkept) == (False, "")
+        async with lab.open(text, sets=3) as runner:
+            assert not runner.exporting
             for turn in range(2):
                 for set_ in range(3):
                     runner.write_input(set_, 0, values(10 * turn + set_))
@@ -68,16 +89,16 @@ def test_results_are_read_by_the_keeper_and_not_exported(lab, device, text, spac
     lab.loop.run(go())
 
 
-def test_an_input_written_to_is_found_by_reading_it_back(lab, device) -> None:
+def test_an_input_written_to_is_found_by_reading_it_back(lab) -> None:
     text = forward("y = torch.softmax(x, -1)", "x[3, 5] = 0", "return y")
-    outcome = lab.outcome(text, profile=device.profile())
+    outcome = lab.outcome(text)
     assert isinstance(outcome, RunFailure)
     assert (outcome.status, caught_by(outcome.evidence)) == (Status.MUTATED_INPUT, Layer.INPUTS)
     assert "of input 0 of set 0" in said(outcome)
 
 
-def test_an_input_returned_as_the_result_is_called_that(lab, device) -> None:
-    outcome = lab.outcome(forward("return x"), profile=device.profile())
+def test_an_input_returned_as_the_result_is_called_that(lab) -> None:
+    outcome = lab.outcome(forward("return x"))
     assert isinstance(outcome, RunFailure)
     assert caught_by(outcome.evidence) is Layer.CONTRACT
     assert "memory of an input" in said(outcome)
@@ -92,18 +113,18 @@ def occupy(seconds):
 """
 
 
-def test_a_kernel_whose_device_still_works_after_its_answer_is_seen(lab, device) -> None:
+def test_a_kernel_whose_device_still_works_after_its_answer_is_seen(lab) -> None:
     text = forward("y = torch.softmax(x, -1)", "occupy(5)", "return y", before=BUSY)
     # Not warmed up: the first call is the one that is timed.
-    outcome = lab.outcome(text, profile=device.profile(), persistent_weights=True)
+    outcome = lab.outcome(text, persistent_weights=True)
     assert isinstance(outcome, RunFailure)
     assert (outcome.status, caught_by(outcome.evidence)) == (Status.CHEAT, Layer.LATE)
     assert "the device worked" in said(outcome)
 
 
-def test_work_that_ends_before_the_answer_is_nobodys_fault(lab, device) -> None:
+def test_work_that_ends_before_the_answer_is_nobodys_fault(lab) -> None:
     text = forward("occupy(0.01)", "time.sleep(0.02)", SOFTMAX, before=BUSY)
-    outcome = lab.outcome(text, profile=device.profile())
+    outcome = lab.outcome(text)
     assert isinstance(outcome, Ran), said(outcome)
 
 
@@ -122,23 +143,23 @@ LIES = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_a_place_that_is_a_lie_is_a_named_failure(lab, device, lie) -> None:
+def test_a_place_that_is_a_lie_is_a_named_failure(lab, lie) -> None:
     handle, offset, expected = LIES[lie]
     text = forward(SOFTMAX, before=LYING.format(handle=handle, offset=offset))
-    outcome = lab.outcome(text, profile=device.profile())
+    outcome = lab.outcome(text)
     assert isinstance(outcome, RunFailure)
     assert (outcome.status, caught_by(outcome.evidence)) == (Status.CHEAT, Layer.CONTRACT)
     assert expected in said(outcome)
 
 
-def test_a_result_that_is_told_without_a_handle_is_a_named_failure(lab, device) -> None:
+def test_a_result_that_is_told_without_a_handle_is_a_named_failure(lab) -> None:
     text = forward(SOFTMAX, before="from evaluator_svc.hosted import wire\nwire.share = lambda *told: None\n")
-    outcome = lab.outcome(text, profile=device.profile())
+    outcome = lab.outcome(text)
     assert isinstance(outcome, RunFailure)
     assert "cannot be shared" in said(outcome)
 
 
-def test_results_that_change_after_the_answer_are_found_when_the_process_is_asked_again(lab, device) -> None:
+def test_results_that_change_after_the_answer_are_found_when_the_process_is_asked_again(lab) -> None:
     before = """
 from evaluator_svc.hosted import candidate
 known, true = [], candidate._Candidate._done
@@ -149,28 +170,46 @@ def late(self, verb, calls, first_set):
 candidate._Candidate._done = late
 """
     text = forward("known.append(torch.softmax(x, -1))", "return known[-1]", before=before)
-    outcome = lab.outcome(text, profile=device.profile(), stained=True)
+    outcome = lab.outcome(text, stained=True)
     assert isinstance(outcome, RunFailure)
     assert (outcome.status, caught_by(outcome.evidence)) == (Status.CHEAT, Layer.LATE)
     assert "changed after the call" in said(outcome)
 
 
-def test_a_driver_that_shares_no_memory_leaves_the_candidate_to_copy_and_says_so(lab, device) -> None:
+def test_without_a_device_of_its_own_nobody_asks_whether_it_is_at_rest(lab) -> None:
+    text = forward("y = torch.softmax(x, -1)", "occupy(5)", "return y", before=BUSY)
+    outcome = lab.outcome(text, alone=False)
+    assert isinstance(outcome, Ran), said(outcome)
+
+
+def test_a_device_that_others_work_on_times_nobody(lab, device) -> None:
+    device.busy(30)
+    with pytest.raises(Retryable, match="busy with others' work"):
+        lab.outcome(RIGHT)
+
+
+def test_a_driver_that_shares_no_memory_says_so_before_anything_is_opened(device) -> None:
     device.refuses(handles=True)
-
-    async def go() -> str:
-        runner = lab.open(RIGHT, profile=device.profile())
-        runner._keep()
-        runner._buffers.close()
-        return str(runner.unkept)
-
-    assert "cuIpcGetMemHandle" in lab.loop.run(go())
+    assert "cuIpcGetMemHandle" in device.keeping().refused
 
 
-def test_nothing_of_a_keeper_reaches_a_candidate_on_the_processor(lab) -> None:
+def test_a_box_that_opens_no_memory_turns_the_worker_to_the_other_way(lab, device, monkeypatch) -> None:
+    runner = lab.open(RIGHT)
+    told = runner._keeping.told
+    monkeypatch.setattr(type(runner._keeping), "told", lambda self, memory: {**told(memory), "handle": "00" * 64})
+
     async def go() -> None:
-        async with lab.open(RIGHT, sets=2, outputs=[SPEC]) as runner:
-            assert runner._keeper is None
+        async with runner:
+            pass
+
+    with pytest.raises(Retryable, match="cannot be opened"):
+        lab.loop.run(go())
+    assert "cannot be opened" in runner._keeping.refused
+
+
+def test_nothing_of_it_reaches_a_candidate_on_the_processor(lab) -> None:
+    async def go() -> None:
+        async with Lab.open(lab, RIGHT, sets=2) as runner:
             assert "kept" not in runner._candidate.told
 
     lab.loop.run(go())
