@@ -23,10 +23,9 @@ from evaluator_svc.trusted_child import TrustedChild
 from shared.contract import Contract
 from shared.events import OperatorRef
 
-EAGER, COMPILED, FLUSH = "eager", "compiled", "flush"
+EAGER, COMPILED = "eager", "compiled"
 LOAD_S = 60.0
 COOL_S = 60.0
-FLUSH_CALLS = 200
 ALIGNMENT = 64
 UNMUTATED = Contract()
 
@@ -42,10 +41,10 @@ class Baselines:
         self._stale = False
         self._filled = 0
         """Sets that hold values of a pool."""
+        self._draws = 1
+        """On a GPU: how many are in shared memory, of which the device's sets are copies."""
         self.sets = 0
         """Of inputs, over which blocks may rotate."""
-        self.flush_ns = 0.0
-        """What emptying the cache costs before each call, by the controller's clock; 0 where it is not done."""
         self.own_ns = 0
         """What the last ``run`` took by the child's own clock, without the way to it and back."""
         self._rows: list[NDArray[np.uint8]] = []
@@ -60,12 +59,14 @@ class Baselines:
         inputs: Sequence[TensorSpec],
         *,
         sets: int = 1,
+        draws: int = 1,
         contract: Contract = UNMUTATED,
         threads: int,
         timeout_s: float,
     ) -> None:
         """Load the operator and place ``sets`` sets of its inputs, parameters and buffers in memory shared with this
-        process. By ``contract`` parameters may be those of the first set in every call.
+        process. By ``contract`` parameters may be those of the first set in every call. On a GPU the sets are copies on
+        the device of at most ``draws`` in shared memory.
         """
         fields = {"role": "baseline", "source": source, "name": self._operator.name}
         device = self._target.torch_device
@@ -74,11 +75,12 @@ class Baselines:
         for spec in inputs:
             layout.append({"shape": list(spec.shape), "dtype": spec.dtype.value, "offset": stride})
             stride += -(-max(spec.nbytes, 1) // ALIGNMENT) * ALIGNMENT
+        draws = min(draws, sets) if self._target.on_gpu else sets
         path = self._scratch / "baseline-inputs"
         with path.open("w+b") as file:
-            file.truncate(sets * stride)
-            memory = np.frombuffer(mmap.mmap(file.fileno(), sets * stride), dtype=np.uint8)
-        shared = {"path": str(path), "blocks": layout, "sets": sets, "stride": stride}
+            file.truncate(draws * stride)
+            memory = np.frombuffer(mmap.mmap(file.fileno(), draws * stride), dtype=np.uint8)
+        shared = {"path": str(path), "blocks": layout, "sets": sets, "draws": draws, "stride": stride}
         try:
             await self._child.ask(
                 "attach",
@@ -91,7 +93,7 @@ class Baselines:
             path.unlink()
         self.sets = sets
         self._rows = [
-            as_strided(memory[int(str(block["offset"])) :], shape=(sets, spec.nbytes), strides=(stride, 1))
+            as_strided(memory[int(str(block["offset"])) :], shape=(draws, spec.nbytes), strides=(stride, 1))
             for spec, block in zip(inputs, layout, strict=True)
         ]
 
@@ -105,6 +107,13 @@ class Baselines:
 
     def fill(self, pool: Sequence[Fresh], span: int, *, again: bool = False) -> None:
         """Have the first ``span`` sets hold draws of ``pool``, in turn; ``again``: whatever they hold."""
+        if self._target.on_gpu:  # all sets there, once
+            draws = min(len(pool), len(self._rows[0])) if self._rows else 1
+            if not self._filled:
+                for draw in range(draws):
+                    self.write((draw,), pool[draw].case.inputs)
+            self._filled, self._draws, self._stale = self.sets, draws, self._stale or again
+            return
         for set_ in range(0 if again else self._filled, span):
             self.write((set_,), pool[set_ % len(pool)].case.inputs)
         self._filled = max(self._filled, span)
@@ -115,33 +124,23 @@ class Baselines:
         said = await self._child.ask("compile", timeout_s=timeout_s, seed=new_seed())
         self.unavailable = said.get("unavailable", "")
         self.names = (EAGER,) if self.unavailable else (EAGER, COMPILED)
-        if self._target.on_gpu:
-            for _ in range(2):  # the first warms up
-                elapsed, _ = await self._timed(FLUSH, FLUSH_CALLS, 0, 1, timeout_s)
-            self.flush_ns = elapsed / FLUSH_CALLS
 
     async def cool(self, first: int, calls: int, span: int, *, outputs: bool) -> None:
         """Have no cache hold the inputs (and ``outputs``) of the sets of ``calls`` calls from ``first`` on."""
-        if not self._target.on_gpu:  # there every call has a flush before it
-            await self._child.ask("cool", timeout_s=COOL_S, first=first, calls=calls, span=span, outputs=outputs)
+        await self._refresh()
+        await self._child.ask("cool", timeout_s=COOL_S, first=first, calls=calls, span=span, outputs=outputs)
 
     async def run(self, which: str, calls: int, *, first: int = 0, span: int = 1, timeout_s: float) -> int:
-        """Run ``calls`` calls, call i on set ``(first + i) mod span``; their time in ns by the controller's clock, less
-        that of the flushes between them.
-        """
+        """Run ``calls`` calls, call i on set ``(first + i) mod span``; their time in ns by the controller's clock."""
         await self._refresh()
-        elapsed, own_ns = await self._timed(which, calls, first, span, timeout_s)
-        self.own_ns = max(1, own_ns - round(calls * self.flush_ns))
-        return max(1, elapsed - round(calls * self.flush_ns))
-
-    async def _timed(self, which: str, calls: int, first: int, span: int, timeout_s: float) -> tuple[int, int]:
         elapsed, said = await self._child.timed(
             "run", timeout_s=timeout_s, which=which, calls=calls, first=first, span=span
         )
-        return elapsed, int(said["own_ns"])
+        self.own_ns = max(1, int(said["own_ns"]))
+        return max(1, elapsed)
 
     async def _refresh(self) -> None:
         """Have the device's copies of the inputs renewed, if they are old."""
         if self._stale:
-            await self._child.ask("load", timeout_s=LOAD_S)
+            await self._child.ask("load", timeout_s=LOAD_S, draws=self._draws)
             self._stale = False

@@ -12,8 +12,17 @@ SPARE = 4.0
 """A call that is checked is slower than one that is timed, and the longest block is twice a block."""
 
 
-def sets_for(suite: Suite, timing: TimingSettings, *, expected_ns: float = 0.0) -> int:
-    """As many as the longest block can have calls, if one takes ``expected_ns`` (0: not known), within the limits."""
-    room = timing.sets_bytes_max // set_bytes(suite.inputs, suite.outputs)
+CACHES = 2.0
+"""Buffers of so many times a cache replace all that it held."""
+
+
+def sets_for(suite: Suite, timing: TimingSettings, *, expected_ns: float = 0.0, cache_bytes: int = 0) -> int:
+    """As many as the longest block can have calls, if one takes ``expected_ns`` (0: not known), within the limits.
+
+    ``cache_bytes``: of the second-level cache of the GPU that holds the sets; 0: they lie in the host's memory. There
+    they are enough for that cache to have lost a set when its turn comes again.
+    """
+    each = set_bytes(suite.inputs, suite.outputs)
+    room = (timing.gpu_sets_bytes_max if cache_bytes else timing.sets_bytes_max) // each
     needed = math.ceil(SPARE * timing.block_ns / expected_ns) if expected_ns > 0 else timing.sets_max
-    return max(2, min(timing.sets_max, room, needed))
+    return max(2, min(timing.sets_max, room, max(needed, math.ceil(CACHES * cache_bytes / each))))

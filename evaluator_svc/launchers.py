@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
+from typing import cast
 
 from evaluator_svc.cases import Suite
 from evaluator_svc.emulated.process import EmulatedRunner
 from evaluator_svc.external.process import ExternalRunner
 from evaluator_svc.hosted import on_gpu
 from evaluator_svc.hosted.box import INTERPRETED, PYTHON, Profile, offline
-from evaluator_svc.hosted.on_gpu import FlushedRunner
+from evaluator_svc.hosted.keeping import Available, Keeping
+from evaluator_svc.hosted.kept import KeptRunner
 from evaluator_svc.hosted.process import HostedRunner, Hosts
 from evaluator_svc.runner.layout import Spacing
 from evaluator_svc.runner.process import Runner, RunnerLimits
@@ -30,9 +33,20 @@ class Launchers:
     def __init__(self, target: Target) -> None:
         self._target = target
         self._hosts = Hosts()
+        self._keeping: Keeping | None = None
 
     def close(self) -> None:
         self._hosts.close()
+
+    def unkept(self) -> str:
+        """Why the controller does not hold a kernel's arrays on this target's GPU itself; empty where it does, and
+        where there is none. Blocking: the first time it starts the driver.
+        """
+        if not self._target.on_gpu:
+            return ""
+        if self._keeping is None:
+            self._keeping = Keeping(cast(Available, importlib.import_module("evaluator_svc.gpu_arrays")))
+        return self._keeping.ask()
 
     def open(
         self,
@@ -46,14 +60,14 @@ class Launchers:
         cpus: tuple[int, ...],
         stained: bool = False,
         specs: tuple[Sequence[TensorSpec], Sequence[TensorSpec]] | None = None,
-        flush_ns: float = 0.0,
+        alone: bool = False,
         spacing: Spacing = Spacing.GUARDED,
         compile_only: bool = False,
     ) -> Launched:
         """A runner for ``built`` on the tensors of ``suite``, or on ``specs`` (inputs, outputs), to be entered as an
         asynchronous context. ``memory_bytes``: what the kernel may allocate. A hosted kernel is warmed up on the
-        suite's first case, whose values it is given again and again anyway. ``flush_ns``: what emptying the cache costs
-        before each call, where that is done. ``spacing``: what lies between buffers. ``compile_only``: a hosted kernel
+        suite's first case, whose values it is given again and again anyway. ``alone``: nobody else uses the target's GPU
+        meanwhile, by the device's lease. ``spacing``: what lies between buffers. ``compile_only``: a hosted kernel
         is compiled for the target's missing GPU, and what that needs of it is what its audit tells; it must not be run.
 
         Raises:
@@ -87,28 +101,23 @@ class Launchers:
                 persistent=len(suite.signature.state) if suite.contract.persistent_weights else 0,
                 spacing=spacing,
             )
-        kind = FlushedRunner if self._target.on_gpu else HostedRunner
-        runner = kind.open(
-            self._hosts,
-            built,
-            inputs,
-            outputs,
-            signature=suite.signature,
-            sets=sets,
-            limits=RunnerLimits(memory_bytes=memory_bytes, load_s=LOAD_S),
-            threads=threads,
-            cpus=cpus,
-            stained=stained,
-            mutates=suite.contract.mutates,
-            persistent_weights=suite.contract.persistent_weights,
-            primer=None if specs or suite.contract.persistent_weights else suite.public[0].inputs,
-            profile=self._profile(compile_only=compile_only),
-            spacing=spacing,
-            where=where,
-        )
-        if isinstance(runner, FlushedRunner):
-            runner.flush_ns = flush_ns
-        return runner
+        options = {
+            "signature": suite.signature,
+            "sets": sets,
+            "limits": RunnerLimits(memory_bytes=memory_bytes, load_s=LOAD_S),
+            "threads": threads,
+            "cpus": cpus,
+            "stained": stained,
+            "mutates": suite.contract.mutates,
+            "persistent_weights": suite.contract.persistent_weights,
+            "primer": None if specs or suite.contract.persistent_weights else suite.public[0].inputs,
+            "profile": self._profile(compile_only=compile_only),
+            "spacing": spacing,
+            "where": where,
+        }
+        if self._keeping is not None and not self._keeping.refused:
+            return KeptRunner.keep(self._keeping, self._hosts, built, inputs, outputs, alone=alone, **options)
+        return HostedRunner.open(self._hosts, built, inputs, outputs, **options)
 
     def _profile(self, *, compile_only: bool) -> Profile:
         missing = self._target.missing

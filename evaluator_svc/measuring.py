@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import time
 from collections.abc import Iterator, Sequence
@@ -147,16 +148,18 @@ class Measurer:
         hopeless = self._settings.timing.hopeless_rounds
         delta = self._floor.delta(bench.threads)
         stopping = Stopping(fewest=rounds[0], most=rounds[1], delta=delta, hopeless_rounds=hopeless)
+        held = bench.target.on_gpu and not await asyncio.to_thread(self._launchers.unkept)
+        cache_bytes = bench.target.cache_bytes if held else 0
         runner = self._launchers.open(
             subject.built,
             suite,
             where=bench.operator.name,
-            sets=sets_for(suite, self._settings.timing, expected_ns=subject.expected_ns),
+            sets=sets_for(suite, self._settings.timing, expected_ns=subject.expected_ns, cache_bytes=cache_bytes),
             spacing=Spacing.DENSE,
             memory_bytes=limits.kernel_memory_bytes,
             threads=bench.threads,
             cpus=bench.cpus,
-            flush_ns=subject.baselines.flush_ns,
+            alone=True,
         )
         assert not isinstance(runner, (EmulatedRunner, ExternalRunner)), "nothing is timed there"
         async with runner:

@@ -156,6 +156,9 @@ class TimingSettings:
     of its own, so a block is shortened to this many calls. Large operators have fewer sets,"""
     sets_bytes_max: int = 256 << 20
     """as many as this holds, and two at least."""
+    gpu_sets_bytes_max: int = 12 << 30
+    """The same on a GPU that holds the sets itself. There inputs and outputs are kept about three times, and by the
+    baselines once more."""
     fresh_cases: int = 32
     """Most draws in the pool of values that timed calls get; every process of a candidate sees each for the first time
     once. Large operators have fewer,"""

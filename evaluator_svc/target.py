@@ -14,6 +14,8 @@ NVIDIA, AMD = "nvidia", "amd"
 """Toolchains' names in chip sheets."""
 BACKENDS = {NVIDIA: "cuda", AMD: "hip"}
 """Triton's names for them."""
+CACHE_BYTES = 64 << 20
+"""Of a GPU's second-level cache where the sheet does not say: more than Hopper has."""
 
 
 class Kind(StrEnum):
@@ -43,6 +45,8 @@ class Target:
     """What is emulated."""
     external: External | None = None
     """The vendor's commands."""
+    cache_bytes: int = 0
+    """Of a present GPU's second-level cache, by its sheet."""
     backend: str = ""
     """Of that compiler, as Triton names it."""
 
@@ -81,7 +85,8 @@ def target_of(chip: str) -> Target:
     if sheet.toolchain not in BACKENDS:
         return Target(kind=Kind.CPU, device="cpu")
     if sheet.toolchain == NVIDIA and nvidia.present():
-        return Target(kind=Kind.GPU, device=nvidia.uuid())
+        cache_bytes = sheet.board.cache_kib << 10 if sheet.board else CACHE_BYTES
+        return Target(kind=Kind.GPU, device=nvidia.uuid(), cache_bytes=cache_bytes)
     return Target(
         kind=Kind.INTERPRETED, device="cpu", missing=sheet.gpu, board=sheet.board, backend=BACKENDS[sheet.toolchain]
     )

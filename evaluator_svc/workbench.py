@@ -186,7 +186,8 @@ class Workbench:
         await baselines.open(
             self._source,
             suite.inputs,
-            sets=sets_for(suite, self._settings.timing),
+            sets=sets_for(suite, self._settings.timing, cache_bytes=self.target.cache_bytes),
+            draws=self._settings.timing.fresh_cases,
             contract=suite.contract,
             threads=self.threads,
             timeout_s=self._settings.limits.oracle_s,

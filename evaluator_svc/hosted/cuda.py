@@ -1,7 +1,7 @@
 """Candidate's side: tensors on the GPU. The sibling of ``cpu``, with the same functions.
 
-Inputs are copied to the device when told to, results back when told to; neither is timed. Every call has a flushed
-second-level cache before it, in the same stream, and two events around it: the device's own account of its time.
+Inputs are copied to the device when told to, results back when told to; neither is timed. A block of calls finds a
+flushed second-level cache, and has two events around it: the device's own account of its time.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ import torch
 from evaluator_svc.hosted.flush import Flush
 
 NAME = "cuda"
-EVENTS_MAX = 4096
-"""Calls of one block whose events are kept."""
 JUNK_BYTES = 1 << 30
 NS_PER_MS = 1e6
 
@@ -48,27 +46,22 @@ def load_input(address: int, shape: Sequence[int], dtype: torch.dtype) -> torch.
 
 def refresh(inputs: Sequence[torch.Tensor]) -> None:
     """Bring what the controller wrote to the device, under the same addresses."""
+    assert _flush is not None
     for tensor in inputs:
         tensor.copy_(_shared[tensor.data_ptr()])
+    _flush()
     torch.cuda.synchronize()
 
 
 def repeated(turn: Callable[[int], None], order: Sequence[int]) -> int | None:
-    """``turn`` on each of ``order``, each after a flush, all of it ended, and the device's time for all, ns."""
-    assert _flush is not None
-    counted = min(len(order), EVENTS_MAX)
-    marks = [_event() for _ in range(2 * counted)]
-    _flush.reset_persisting()
-    for i, set_ in enumerate(order):
-        _flush()
-        if i < counted:
-            marks[2 * i].record()
+    """``turn`` on each of ``order``, all of it ended, and the device's time for all, ns."""
+    first, last = _event(), _event()
+    first.record()
+    for set_ in order:
         turn(set_)
-        if i < counted:
-            marks[2 * i + 1].record()
+    last.record()
     torch.cuda.synchronize()
-    spent = sum(marks[2 * i].elapsed_time(marks[2 * i + 1]) for i in range(counted))
-    return round(spent / counted * len(order) * NS_PER_MS) if counted else None
+    return round(first.elapsed_time(last) * NS_PER_MS) if order else None
 
 
 def stain() -> None:

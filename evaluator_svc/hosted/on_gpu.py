@@ -1,4 +1,4 @@
-"""What a hosted kernel on an NVIDIA GPU needs of its box, and its time without that of the flushes between calls.
+"""What a hosted kernel on an NVIDIA GPU needs of its box.
 
 The device's nodes, the driver's libraries and ``/sys`` are what the driver asks for; without ``/sys`` it does not
 start, and it writes thread names under ``/proc/self`` (see the notes on GPUs in boxes in docs/evaluation.md).
@@ -6,14 +6,10 @@ start, and it writes thread names under ``/proc/self`` (see the notes on GPUs in
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from evaluator_svc.boxes import GPU_MOUNTS, gpu
 from evaluator_svc.hosted.box import Profile, as_mount
-from evaluator_svc.hosted.process import HostedRunner
-from evaluator_svc.runner.ending import RunFailure
-from evaluator_svc.runner.process import Ran
 
 DRIVER = ("/usr/local/nvidia", "/opt/nvidia")
 NVML = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
@@ -22,8 +18,6 @@ LIBRARIES = ("/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64
 """Where ``libcuda.so.1`` is looked for: Triton would ask ldconfig, which lies among the machine's administration."""
 TOOLS = ("/usr/local/cuda", "/usr/bin", "/usr/include", "/etc/alternatives", "/usr/libexec")
 """What compiles a Triton kernel's launcher on first use."""
-
-
 DRIVER_THREADS = 6
 """Driver 580 keeps two in a process that has a context, and more once it has streams of other priorities."""
 
@@ -57,20 +51,3 @@ def profile() -> Profile:
 def _libcuda() -> dict[str, str]:
     found = next((path for path in LIBRARIES if Path(path, "libcuda.so.1").exists()), None)
     return {"TRITON_LIBCUDA_PATH": found} if found else {}
-
-
-class FlushedRunner(HostedRunner):
-    """``flush_ns``: what emptying the cache before each call costs, as the trusted baseline process shows it."""
-
-    flush_ns: float = 0.0
-
-    async def run(self, calls: int, first_set: int = 0, timeout_s: float = 10.0) -> Ran | RunFailure:
-        """As ``HostedRunner.run``; the elapsed time is that of the calls alone, at least 1 ns."""
-        ran = await super().run(calls, first_set, timeout_s)
-        if isinstance(ran, RunFailure) or not calls:
-            return ran
-        spent = round(calls * self.flush_ns)
-        left = max(1, ran.elapsed_ns - spent)
-        # A process waits for its device by asking it, so processor time goes down with the time that is left.
-        cpu_ns = round(ran.cpu_ns * left / max(1, ran.elapsed_ns))
-        return replace(ran, elapsed_ns=left, runner_ns=max(1, ran.runner_ns - spent), cpu_ns=cpu_ns)

@@ -15,14 +15,12 @@ from evaluator_svc.oracle_child.model import CPU, Operator, Sample, seed_everyth
 from shared.dtypes import DType
 
 EAGER, COMPILED = "eager", "compiled"
-FLUSH = "flush"
-"""On a GPU: the flush before each call, alone."""
 
 
 class Baseline:
     """Both baselines of one operator on inputs that live in memory shared with the controller.
 
-    On a GPU they run on copies there, which ``load`` renews, and every call has a flushed cache before it.
+    On a GPU they run on copies there, which ``load`` renews.
     """
 
     def __init__(self, request: dict[str, Any]) -> None:
@@ -43,21 +41,21 @@ class Baseline:
         """What the last call on each set returned: memory is used again when a candidate's would be."""
         self._cooler: ctypes.CDLL | None = None
         self._flush = Flush() if self._device != CPU else None
-        if self._flush is not None:
-            self._calls[FLUSH] = lambda *_: None
 
     def attach(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Take arguments, parameters and buffers from the shared memory at ``path``: ``sets`` times ``blocks`` (as the
-        oracle writes them), ``stride`` bytes apart.
+        """Take arguments, parameters and buffers from the shared memory at ``path``: ``draws`` times ``blocks`` (as the
+        oracle writes them), ``stride`` bytes apart. Calls are made on ``sets`` of them: as many, or copies on the device.
         """
         with open(request["path"], "r+b") as file:  # noqa: PTH123
             self._map = mmap.mmap(file.fileno(), 0)
-        sets, stride = int(request["sets"]), int(request["stride"])
-        self._shared = [[_view(self._map, block, set_ * stride) for block in request["blocks"]] for set_ in range(sets)]
+        sets, draws, stride = int(request["sets"]), int(request["draws"]), int(request["stride"])
+        self._shared = [
+            [_view(self._map, block, draw * stride) for block in request["blocks"]] for draw in range(draws)
+        ]
         self._bound = (
             self._shared
             if self._flush is None
-            else [[tensor.to(self._device) for tensor in tensors] for tensors in self._shared]
+            else [[torch.empty_like(one, device=self._device) for one in self._shared[0]] for _ in range(sets)]
         )
         count = len(self._sample.tensor_arguments())
         state = list(self._sample.model.state_dict(keep_vars=True).values())
@@ -71,10 +69,11 @@ class Baseline:
         return {}
 
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Copy what the controller has written to the device."""
-        del request
-        for on_device, shared in zip(self._bound, self._shared, strict=True):
-            for target, source in zip(on_device, shared, strict=True):
+        """Have the sets on the device hold the first ``draws`` of what the controller has written, in turn."""
+        draws = int(request["draws"])
+        for set_, on_device in enumerate(self._bound):
+            sources = self._shared[set_] if set_ < draws else self._bound[set_ % draws]
+            for target, source in zip(on_device, sources, strict=True):
                 target.copy_(source)
         torch.cuda.synchronize()
         return {}
@@ -95,7 +94,11 @@ class Baseline:
 
     def cool(self, request: dict[str, Any]) -> dict[str, Any]:
         """Have no cache hold inputs, nor outputs where that is asked, of the sets of the next calls."""
-        assert self._cooler is not None, "a device has its own flush"
+        if self._flush is not None:
+            self._flush()
+            torch.cuda.synchronize()
+            return {}
+        assert self._cooler is not None, "attach first"
         for set_ in _turn(request):
             kept = self._kept[set_] if request["outputs"] else ()
             outputs = kept if isinstance(kept, list | tuple) else (kept,)
@@ -108,7 +111,7 @@ class Baseline:
         """Run one baseline ``calls`` times, each on the next set; answers its own clock, for agreement with the
         controller's.
         """
-        call, flush, kept = self._calls[str(request["which"])], self._flush, self._kept
+        call, on_device, kept = self._calls[str(request["which"])], self._flush is not None, self._kept
         order = _turn(request)
         count = len(self._sample.tensor_arguments())
         turns = [
@@ -120,10 +123,8 @@ class Baseline:
             for set_, arguments, parameters in turns:
                 for held, tensor in parameters:
                     held.data = tensor
-                if flush is not None:
-                    flush()
                 kept[set_] = call(*arguments)
-            if flush is not None:
+            if on_device:
                 torch.cuda.synchronize()
             return {"own_ns": time.perf_counter_ns() - started}
 

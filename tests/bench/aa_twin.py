@@ -22,7 +22,6 @@ class Twin:
 
     def __init__(self, built: Built, suite: Suite, cpus: tuple[int, ...]) -> None:
         self.names = (TWIN,)
-        self.flush_ns = 0.0
         self.own_ns = 0
         self.sets = sets_for(suite, TimingSettings())
         self._filled = 0
