@@ -15,17 +15,19 @@ import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluator_svc.arrays import assign, equal
 from evaluator_svc.cases import Case
 from evaluator_svc.correctness import Launcher
 from evaluator_svc.freshness import Values, right
 from evaluator_svc.judge import Verdict, judge, near
 from evaluator_svc.layers import Layer, caught
 from evaluator_svc.ledger import Call, Ledger, Stage
+from evaluator_svc.placing import case_beside
 from evaluator_svc.poison import Poison, Stain
 from evaluator_svc.runner.buffers import turns
 from evaluator_svc.runner.ending import RunFailure
@@ -40,6 +42,8 @@ STALE_KEPT = 256
 """Values given before that a wrong answer is compared with."""
 BLOCK_LIMIT = 2
 """A block may take this many times the limit of a call: there are many calls only where they are short."""
+TOGETHER_BYTES = 1 << 28
+"""Of outputs that are compared with one answer at a time."""
 WORD = 4
 """Bytes of an element from which on a kept poison is no chance."""
 
@@ -52,7 +56,7 @@ class Timed(Launcher, Protocol):
     @property
     def sets(self) -> int: ...
     def write_sets(self, sets: Sequence[int], index: int, data: NDArray[np.uint8]) -> None: ...
-    def output_rows(self, index: int) -> NDArray[np.uint8]: ...
+    def output_rows(self, index: int) -> Any: ...
     def cool(self, first_set: int, calls: int) -> None: ...
 
 
@@ -108,7 +112,7 @@ class Audited:
         for set_, given in zip(self._sets, values, strict=True):
             if given.flip is not None:
                 index, offset, element = given.element()
-                runner.input_bytes(set_, index)[offset : offset + len(element)] = element
+                assign(runner.input_bytes(set_, index)[offset : offset + len(element)], element)
         self._stain()
         runner.cool(first, count)
         return True
@@ -159,7 +163,7 @@ class Audited:
         """Whether the outputs are still what was verified; ``load`` asks this first."""
         for index, rows in self._rows() if self._held else ():
             for place, row in enumerate(rows):
-                if not np.array_equal(row, self._copies[index][place]):
+                if not equal(row, self._copies[index][place]):
                     evidence = (
                         Entry(name="reason", value="an output changed after the call had returned and was verified"),
                         Entry(name="output", value=str(index)),
@@ -211,7 +215,7 @@ class Audited:
         """Why a call's outputs are not the answer to what it was given; None when all are."""
         for place in self._doubtful():
             # Borrowed limits accuse nobody: the judge has the answer in fp64, and the last word.
-            case = await self._settle(self._values[place])
+            case = case_beside(await self._settle(self._values[place]), self._runner.placed)
             for reference, data in zip(case.references, self._of(place), strict=True):
                 verdict = judge(reference, data, bitwise=self._contract.bitwise)
                 if not verdict.passed:
@@ -228,9 +232,11 @@ class Audited:
         for places in _by_case(self._values):
             plain = [place for place in places if self._values[place].flip is None]
             for index, reference in enumerate(self._values[places[0]].fresh.case.references):
-                if plain:
-                    together = self._copies[index][plain] if len(plain) > 1 else self._copies[index][plain[0]][None]
-                    found += [plain[i] for i in np.flatnonzero(~near(reference, together))]
+                many = max(1, TOGETHER_BYTES // max(1, reference.spec.nbytes))
+                for start in range(0, len(plain), many):
+                    some, copies = plain[start : start + many], self._copies[index]
+                    together = copies[some] if len(some) > 1 else copies[some[0]][None]
+                    found += [some[i] for i in np.flatnonzero(~near(reference, together))]
         return sorted(set(found))
 
     def _explained(self, verdict: Verdict, place: int) -> Verdict:
@@ -267,6 +273,9 @@ class Audited:
     def _stain(self) -> None:
         """Poison all outputs of the block; those that an input becomes begin as a copy of it."""
         case, count = self._values[0].fresh.case, len(self._values)
+        if not self._runner.poisons:
+            self._stains = [None] * len(case.references)
+            return
         plain = len(case.references) - len(case.in_place)
         self._stains = []
         for index in range(len(case.references)):

@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from evaluator_svc.arrays import Bytes, assign, on_device, on_host
 from evaluator_svc.cases import Case
 from evaluator_svc.catalogue import ONE_ELEMENT
 from evaluator_svc.judge import NOT_PROPAGATED, Verdict, judge
 from evaluator_svc.layers import Layer, caught
 from evaluator_svc.ledger import Call, Ledger, Stage
+from evaluator_svc.placing import case_beside
 from evaluator_svc.poison import Poison, Stain
 from evaluator_svc.properties import Relation, broken
 from evaluator_svc.repeatability import first_difference, nondeterministic, unequal
@@ -39,23 +41,26 @@ CONTRACT = Contract()
 
 
 class Launcher(Protocol):
-    """What this stage needs of ``runner.process.Runner``."""
+    """What this stage needs of ``runner.process.Runner``. Buffers are bytes in memory or on a device."""
 
+    poisons: bool
+
+    def placed(self, data: Any) -> Any: ...
     def write_input(self, set_: int, index: int, data: Any) -> None: ...
-    def input_bytes(self, set_: int, index: int) -> memoryview: ...
-    def output_bytes(self, set_: int, index: int) -> memoryview: ...
+    def input_bytes(self, set_: int, index: int) -> Any: ...
+    def output_bytes(self, set_: int, index: int) -> Any: ...
     def slack_intact(self) -> str | None: ...
     async def run(self, calls: int, first_set: int = 0, timeout_s: float = 10.0) -> Ran | RunFailure: ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """The stage's outcome. ``answers``: the bytes given for case one, which every later process must give, too; empty
-    for an operator that is declared nondeterministic.
+    """The stage's outcome. ``answers``: the bytes given for case one, which every later process must give, too (on a
+    device, where outputs lie there); empty for an operator that is declared nondeterministic.
     """
 
     verdict: Verdict
-    answers: tuple[bytes, ...] = ()
+    answers: tuple[Bytes, ...] = ()
     saw_held_out: bool = False
     """It was given held-out values: what it printed is nobody's business."""
     audit: str = ""
@@ -103,6 +108,7 @@ async def check_shape(
 ) -> Verdict:
     """A held-out shape, for a kernel that says it guards its shapes: right, or declined."""
     stage = _Stage(runner, poison, call_s, ledger, Stage.SHAPE, contract)
+    case = stage.beside(case)
     stains = stage.load(0, case)
     ran = await stage.launch(1, 0, case)
     if isinstance(ran, RunFailure):
@@ -120,6 +126,10 @@ class _Stage:
         self._ledger, self._purpose, self._contract = ledger, purpose, contract
         self.said: tuple[Entry, ...] = ()
         """Findings that are no failures."""
+
+    def beside(self, case: Case) -> Case:
+        """``case`` where the outputs are; made when it is needed, because many would fill a device."""
+        return case_beside(case, self._runner.placed)
 
     async def launch(self, calls: int, first_set: int, case: Case) -> Ran | RunFailure:
         """Run and put it on record."""
@@ -147,11 +157,14 @@ class _Stage:
             self._runner.write_input(set_, index, data)
         return self._stain(set_, case)
 
-    def outputs(self, case: Case, set_: int) -> tuple[bytes, ...]:
-        return tuple(bytes(self._runner.output_bytes(set_, i)) for i in range(len(case.references)))
+    def outputs(self, case: Case, set_: int) -> tuple[Bytes, ...]:
+        """Copies."""
+        found = (self._runner.output_bytes(set_, i) for i in range(len(case.references)))
+        return tuple(one.copy() if on_device(one) else bytes(one) for one in found)
 
     async def repeat(self, case: Case) -> Verdict:
         """Case one on every set: complete, repeatable, right."""
+        case = self.beside(case)
         stains = [self.load(set_, case) for set_ in range(SETS)]
         # One call first: a kernel that never returns is found after the time of one.
         failed = await self._run(1, case) or await self._run(SETS - 1, case, first_set=1)
@@ -168,8 +181,9 @@ class _Stage:
         self._ledger.check(Layer.DETERMINISM.value, case.name, f"{SETS} runs on equal inputs gave equal bytes")
         return self._judge(case, 0)
 
-    async def batch(self, cases: Sequence[Case], before: Sequence[bytes]) -> Verdict:
+    async def batch(self, cases: Sequence[Case], before: Sequence[Bytes]) -> Verdict:
         """``before``: the answers to the case that one element was changed of."""
+        cases = [self.beside(case) for case in cases]
         stains = [self.load(set_, case) for set_, case in enumerate(cases)]
         failed = await self._run(len(cases), cases[0])
         if failed is not None:
@@ -194,7 +208,8 @@ class _Stage:
         if failed is not None:
             return failed
         count = len(case.references)
-        given = [[self._runner.output_bytes(set_, i) for i in range(count)] for set_ in range(len(variants))]
+        # Variants are made in memory, of operators that are not large, and so compared there.
+        given = [[_in_memory(self._output(set_, i)) for i in range(count)] for set_ in range(len(variants))]
         reason = broken(relation, case, given, seed)
         self._ledger.check(Layer.JUDGE.value, f"property: {relation.name}", reason or "holds")
         if reason is None:
@@ -202,8 +217,9 @@ class _Stage:
         said = Entry(name="reason", value=f"breaks a property of the operator: {relation.name}")
         return Verdict(status=Status.WRONG_RESULT, evidence=(caught(Layer.JUDGE), said))
 
-    async def again(self, case: Case, kept: Sequence[bytes]) -> Verdict:
+    async def again(self, case: Case, kept: Sequence[Bytes]) -> Verdict:
         """Case one once more: what the kernel did in between must not show."""
+        case = self.beside(case)
         self.load(SETS - 1, case)
         failed = await self._run(1, case, first_set=SETS - 1)
         if failed is not None:
@@ -226,12 +242,14 @@ class _Stage:
                 return _in_case(case, missing, output)
         return self._judge(case, set_)
 
-    def _gave(self, set_: int, answers: Sequence[bytes]) -> bool:
+    def _gave(self, set_: int, answers: Sequence[Bytes]) -> bool:
         """Whether the outputs of a set are these."""
         pairs = ((answer, self._output(set_, index)) for index, answer in enumerate(answers))
         return bool(answers) and all(first_difference(*pair) is None for pair in pairs)
 
     def _stain(self, set_: int, case: Case) -> list[Stain | None]:
+        if not self._runner.poisons:
+            return [None] * len(case.references)
         stains: list[Stain | None] = []
         plain = len(case.references) - len(case.in_place)
         for output in range(len(case.references)):
@@ -239,11 +257,11 @@ class _Stage:
                 stains.append(self._poison.apply(self._output(set_, output)))
             else:
                 position = case.in_place[output - plain]
-                self._output(set_, output)[:] = memoryview(self._runner.input_bytes(set_, position))
+                assign(self._output(set_, output), self._runner.input_bytes(set_, position))
                 stains.append(None)
         return stains
 
-    def _output(self, set_: int, output: int) -> memoryview:
+    def _output(self, set_: int, output: int) -> Any:
         return self._runner.output_bytes(set_, output)
 
     def _complete_and_repeated(self, case: Case, output: int, stains: Sequence[Stain | None]) -> Verdict | None:
@@ -300,6 +318,11 @@ class _Stage:
             passed = passed if passed.evidence else verdict
             self.said += tuple(entry for entry in verdict.evidence if entry.name == NOT_PROPAGATED)
         return passed
+
+
+def _in_memory(output: Bytes) -> Bytes:
+    """In this process' memory."""
+    return on_host(output) if on_device(output) else output  # type: ignore[arg-type]
 
 
 def _outcome(verdict: Verdict) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import secrets
@@ -24,6 +25,7 @@ from evaluator_svc.emulated.counts import Seen
 from evaluator_svc.emulated.process import EmulatedRunner
 from evaluator_svc.external import conformance, costs
 from evaluator_svc.external.process import ExternalRunner
+from evaluator_svc.hosted.kept import KeptRunner
 from evaluator_svc.hosted.process import HostedRunner
 from evaluator_svc.judge import Verdict
 from evaluator_svc.kernel_policy import LibraryKernels
@@ -337,6 +339,7 @@ class Evaluator:
         """The correctness stage; returns the sandbox level too."""
         limits = self.settings.limits
         call_s = self._call_s
+        unkept = await asyncio.to_thread(self._launchers.unkept)
         runner = self._runner(job, built, suite, SETS)
         async with runner:
             checked = await check(
@@ -351,10 +354,8 @@ class Evaluator:
             if checked.verdict.passed and isinstance(runner, HostedRunner):
                 checked = await self._audit(job, built, runner, checked)
             level, printed = runner.sandbox, runner.printed(PRINTED_SHOWN)
-            if isinstance(runner, HostedRunner) and runner.exporting:
-                said = _entry(
-                    EXPORTED, "copied by the candidate's process: its memory cannot be read from outside here"
-                )
+            said = _read_how(runner, unkept)
+            if said is not None:
                 checked = replace(checked, verdict=replace(checked.verdict, evidence=(*checked.verdict.evidence, said)))
         verdict, case = checked.verdict, suite.shape_case
         if not verdict.passed and printed and not checked.saw_held_out:
@@ -490,6 +491,16 @@ class Evaluator:
 def _installed(package: str) -> str:
     """Its version, read once: the file it stands in is long."""
     return version(package)
+
+
+def _read_how(runner: Launched, unkept: str) -> Entry | None:
+    """Who read the results, where that is not as usual. ``unkept``: why it was not this process, on a GPU."""
+    if isinstance(runner, KeptRunner):
+        return _entry("arrays", "held on the GPU, and results read there, by the evaluator itself")
+    if isinstance(runner, HostedRunner) and runner.exporting:
+        why = unkept or "its memory cannot be read from outside here"
+        return _entry(EXPORTED, f"copied by the candidate's process: {why}")
+    return None
 
 
 def _capped(trust: Trust, verdict: Verdict) -> Trust:

@@ -6,7 +6,6 @@ device's primary context, which ``hosted.cuda_driver`` uses, too, so what one en
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from numpy.typing import NDArray
@@ -46,4 +45,6 @@ def synchronise() -> None:
 
 
 def _cupy() -> Any:
-    return importlib.import_module("cupy")
+    import cupy
+
+    return cupy

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
-from typing import cast
+from typing import Any
 
+from evaluator_svc import gpu_arrays
 from evaluator_svc.cases import Suite
 from evaluator_svc.emulated.process import EmulatedRunner
 from evaluator_svc.external.process import ExternalRunner
 from evaluator_svc.hosted import on_gpu
 from evaluator_svc.hosted.box import INTERPRETED, PYTHON, Profile, offline
-from evaluator_svc.hosted.keeping import Available, Keeping
+from evaluator_svc.hosted.keeping import Keeping
 from evaluator_svc.hosted.kept import KeptRunner
 from evaluator_svc.hosted.process import HostedRunner, Hosts
 from evaluator_svc.runner.layout import Spacing
@@ -45,7 +45,7 @@ class Launchers:
         if not self._target.on_gpu:
             return ""
         if self._keeping is None:
-            self._keeping = Keeping(cast(Available, importlib.import_module("evaluator_svc.gpu_arrays")))
+            self._keeping = Keeping(gpu_arrays)
         return self._keeping.ask()
 
     def open(
@@ -101,7 +101,7 @@ class Launchers:
                 persistent=len(suite.signature.state) if suite.contract.persistent_weights else 0,
                 spacing=spacing,
             )
-        options = {
+        options: dict[str, Any] = {
             "signature": suite.signature,
             "sets": sets,
             "limits": RunnerLimits(memory_bytes=memory_bytes, load_s=LOAD_S),

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
 from evaluator_svc import gpu_calibration
+from evaluator_svc.arrays import Bytes
 from evaluator_svc.baselines import Baselines
 from evaluator_svc.block_sets import sets_for
 from evaluator_svc.calibration import Calibration, calibrate
@@ -54,7 +55,7 @@ class Subject:
     suite: Suite
     bench: Workbench
     baselines: Baselines
-    answers: tuple[bytes, ...]
+    answers: tuple[Bytes, ...]
     """What it gave for the suite's first case."""
     final: bool
     ledger: Ledger

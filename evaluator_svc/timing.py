@@ -13,6 +13,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
+from evaluator_svc.arrays import Bytes
 from evaluator_svc.audited import Audited, Settle, Timed, worked_ns
 from evaluator_svc.baselines import Baselines
 from evaluator_svc.cases import Case
@@ -20,6 +21,7 @@ from evaluator_svc.correctness import unequal
 from evaluator_svc.freshness import Deck, Fresh, Values
 from evaluator_svc.ledger import Call, Ledger, Stage
 from evaluator_svc.oracle import new_seed
+from evaluator_svc.placing import case_beside, fresh_beside
 from evaluator_svc.poison import Poison
 from evaluator_svc.runner.process import Ran
 from evaluator_svc.samples import CANDIDATE, Block, Measured, Novelty, Samples
@@ -56,7 +58,7 @@ class Contest:
         settings: TimingSettings,
         *,
         call_s: float,
-        answers: Sequence[bytes],
+        answers: Sequence[Bytes],
         settle: Settle,
         ledger: Ledger,
         process: int,
@@ -67,11 +69,12 @@ class Contest:
         """
         self._runner, self._baselines, self._settings = runner, baselines, settings
         self._ledger, self._process = ledger, process
-        self._first, self._answers, self._contract = first, answers, contract
+        self._first, self._answers, self._contract = case_beside(first, runner.placed), answers, contract
         self._draw = random.Random(new_seed())  # noqa: S311 - seeded from the operating system
         self._names = (CANDIDATE, *baselines.names)
         self._measured = Measured(samples={name: Samples() for name in self._names})
-        self._pool, self._deck = pool, Deck(pool, self._draw)
+        self._pool = pool
+        self._deck = Deck([fresh_beside(fresh, runner.placed) for fresh in pool], self._draw)
         self._deck.open(max(1, round(OPENED * len(pool))))
         self._novel = max(1, self._deck.unused // NOVEL_BLOCKS)
         """Calls of a block on new draws, at most."""

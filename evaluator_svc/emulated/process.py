@@ -25,6 +25,7 @@ from evaluator_svc.emulated.counts import Seen
 from evaluator_svc.emulated.programs import QEMU, mounts, tool
 from evaluator_svc.runner.buffers import Buffers
 from evaluator_svc.runner.ending import RunFailure, overran, timed_out
+from evaluator_svc.runner.host_outputs import HostOutputs
 from evaluator_svc.runner.process import Ran
 from evaluator_svc.runner.program import machine_sandbox, runtime_mounts
 from evaluator_svc.runner.protocol import MAX_DIMS
@@ -47,7 +48,7 @@ KERNEL, PLUGIN = "/ke/kernel", "/ke/counter.so"
 PRINTED_BYTES = 1 << 16
 
 
-class EmulatedRunner:
+class EmulatedRunner(HostOutputs):
     """Use as an asynchronous context manager. After a failure every further ``run`` returns it."""
 
     cools_outputs = False

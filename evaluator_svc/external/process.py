@@ -19,6 +19,7 @@ from evaluator_svc.external.command import VendorCommand
 from evaluator_svc.external.contract import Answer
 from evaluator_svc.layers import Layer
 from evaluator_svc.runner.ending import RunFailure, failure, timed_out
+from evaluator_svc.runner.host_outputs import HostOutputs
 from evaluator_svc.runner.process import Ran
 from evaluator_svc.tensors import TensorSpec
 from shared.chips.external import External
@@ -33,7 +34,7 @@ ENDINGS = {
 }
 
 
-class ExternalRunner:
+class ExternalRunner(HostOutputs):
     """Use as an asynchronous context manager. After a failure every further ``run`` returns it."""
 
     cools_outputs = False

@@ -25,6 +25,7 @@ from evaluator_svc.hosted.zygote import Hosts, Zygote
 from evaluator_svc.runner.box import RunnerLimits
 from evaluator_svc.runner.buffers import Buffers
 from evaluator_svc.runner.ending import RunFailure
+from evaluator_svc.runner.host_outputs import HostOutputs
 from evaluator_svc.runner.layout import Spacing
 from evaluator_svc.runner.process import Ran
 from evaluator_svc.signature import Signature
@@ -36,7 +37,7 @@ __all__ = ["INTERPRETED", "PYTHON", "HostedRunner", "Hosts", "Profile"]
 T = TypeVar("T")
 
 
-class HostedRunner:
+class HostedRunner(HostOutputs):
     """Use as an asynchronous context manager. A module that cannot be loaded fails its first ``run``.
 
     After a failure the process is gone, ``failure`` holds the reason, and every further ``run`` returns it.
@@ -44,8 +45,6 @@ class HostedRunner:
 
     cools_outputs = False
     """They are the candidate's own memory."""
-    poisons = True
-    """Outputs may be given any content before a call."""
 
     def __init__(
         self,
@@ -171,10 +170,6 @@ class HostedRunner:
     def sets(self) -> int:
         """Copies of all tensors that there are."""
         return self._buffers.sets
-
-    def placed(self, data: Any) -> Any:
-        """An array where outputs are compared with it: where it is."""
-        return data
 
     def write_input(self, set_: int, index: int, data: Any) -> None:
         """Fill an input from anything with the buffer protocol, exactly ``nbytes`` long."""

@@ -23,6 +23,7 @@ from evaluator_svc.runner import ending
 from evaluator_svc.runner.box import KEPT_PAGES, RunnerBox, RunnerLimits
 from evaluator_svc.runner.buffers import Buffers
 from evaluator_svc.runner.ending import RunFailure
+from evaluator_svc.runner.host_outputs import HostOutputs
 from evaluator_svc.runner.layout import Spacing
 from evaluator_svc.runner.protocol import Kind
 from evaluator_svc.tensors import TensorSpec
@@ -62,7 +63,7 @@ class Ran:
     settle_ns: int | None = None
 
 
-class Runner:
+class Runner(HostOutputs):
     """Use as an asynchronous context manager. A kernel that cannot be loaded fails its first ``run``.
 
     After a failure the process is gone, ``failure`` holds the reason, and every further ``run`` returns it.

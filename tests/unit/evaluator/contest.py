@@ -13,6 +13,7 @@ from evaluator_svc.cases import Array, Case
 from evaluator_svc.freshness import Flip, Fresh, Values, borrow
 from evaluator_svc.ledger import Ledger
 from evaluator_svc.poison import Poison
+from evaluator_svc.runner.host_outputs import HostOutputs
 from evaluator_svc.runner.process import Ran
 from evaluator_svc.samples import Measured
 from evaluator_svc.sequential import Decision
@@ -54,7 +55,7 @@ def honest(x: Array, y: Array, moment: Moment) -> float:
 
 
 @dataclass
-class Process:
+class Process(HostOutputs):
     """A launcher (``audited.Timed``) whose kernel runs here."""
 
     kernel: Kernel

@@ -13,6 +13,7 @@ from evaluator_svc.layers import Layer, caught_by
 from evaluator_svc.ledger import Ledger
 from evaluator_svc.poison import Poison
 from evaluator_svc.properties import Kind, Relation
+from evaluator_svc.runner.host_outputs import HostOutputs
 from evaluator_svc.runner.process import Ran
 from evaluator_svc.tensors import TensorSpec
 from shared.contract import Contract
@@ -43,7 +44,7 @@ def cases(compute=softmax, **fields):
     return own + [case(name, draw(7 + i) * 3, compute=compute, **fields) for i, name in enumerate(HELD_OUT)]
 
 
-class InProcess:
+class InProcess(HostOutputs):
     """A launcher whose kernel is ``compute(x, y)``: it writes into ``y``."""
 
     def __init__(self, compute):
