@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from evaluator_svc.arrays import Array, equal, flat
 from evaluator_svc.cases import Case, Suite, widened
 from evaluator_svc.catalogue import ALWAYS
 from evaluator_svc.judge import judge
@@ -73,7 +74,7 @@ async def _killing(oracle: Oracle, suite: Suite, where: str) -> Killing:
     names = await oracle.wrong_names()
     for number, case in enumerate(suite.cases):
         for output, reference in enumerate(case.references):
-            if not await asyncio.to_thread(accepts, reference, reference.declared.tobytes()):
+            if not await asyncio.to_thread(accepts, reference, flat(reference.declared)):
                 raise OperatorError(f"output {output} of its own reference does not pass its check", where=where)
         stale = public[(number + 1) % len(public)] if case.public and len(public) > 1 else None
         await asyncio.to_thread(killing.outputs, number, case, stale)
@@ -119,7 +120,7 @@ def _refuse_constant(suite: Suite, where: str) -> None:
     """The answer to one draw passes for that to another: nothing is computed from the inputs that the check sees."""
     first, *others = suite.public
     for output in range(len(suite.outputs)):
-        mine = first.references[output].declared.tobytes()
+        mine = flat(first.references[output].declared)
         if others and all(_passes(other, output, mine) for other in others):
             raise OperatorError(
                 f"output {output} is constant: it is the same for every draw of the inputs, but for rounding",
@@ -128,9 +129,9 @@ def _refuse_constant(suite: Suite, where: str) -> None:
             )
 
 
-def _passes(case: Case, output: int, data: bytes) -> bool:
+def _passes(case: Case, output: int, data: Array) -> bool:
     reference = case.references[output]
-    return data == reference.declared.tobytes() or judge(reference, data).passed
+    return equal(data, reference.declared) or judge(reference, data).passed
 
 
 async def _refuse_blind(oracle: Oracle, suite: Suite, where: str) -> None:
@@ -151,7 +152,7 @@ async def _refuse_blind(oracle: Oracle, suite: Suite, where: str) -> None:
                     hint="a kernel writes into outputs of a fixed shape",
                 )
             if not reference.spec.dtype.floating:
-                moved |= output.tobytes() != reference.declared.tobytes()
+                moved |= not equal(output, reference.declared)
                 continue
             change = np.abs(widened(output, reference.spec.dtype) - widened(reference.declared, reference.spec.dtype))
             moved |= not float(change.max()) <= max_limit(reference)

@@ -1,6 +1,7 @@
 """Cases and references: what a kernel is given and what its outputs are judged against (pure).
 
-A *case* is one set of input bytes with one *reference* per output. References live in the controller only.
+A *case* is one set of input bytes with one *reference* per output. References live in the controller only, in its own
+memory or on a device that it computes on: all arrays of a case lie in the same place (``arrays.py``).
 """
 
 from __future__ import annotations
@@ -8,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluator_svc.arrays import Array, Bytes, chunk, contiguous, flat, largest, squares
 from evaluator_svc.signature import Signature
 from evaluator_svc.tensors import TensorSpec
 from shared.contract import Contract
@@ -21,16 +23,11 @@ from shared.dtypes import DType
 if TYPE_CHECKING:
     from evaluator_svc.properties import Relation
 
-CHUNK = 1 << 15
-"""Elements compared at a time: what a comparison makes stays in the second-level cache whatever the output's size."""
 UNIT_ROUNDOFF = {DType.F64: 2.0**-53, DType.F32: 2.0**-24, DType.F16: 2.0**-11, DType.BF16: 2.0**-8}
 _NUMPY: dict[DType, str] = {
     DType.F32: "<f4", DType.F64: "<f8", DType.F16: "<f2", DType.BF16: "<u2", DType.I8: "i1", DType.I16: "<i2",
     DType.I32: "<i4", DType.I64: "<i8", DType.U8: "u1", DType.BOOL: "u1",
 }  # fmt: skip
-
-Array = NDArray[Any]
-Bytes = bytes | bytearray | memoryview | NDArray[np.uint8]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,8 +136,8 @@ class Suite:
 
 
 def elements(data: Bytes, dtype: DType) -> Array:
-    """Raw bytes as stored elements, without a copy (bf16 as its 16 bits)."""
-    return np.frombuffer(data, dtype=_NUMPY[dtype])
+    """Raw bytes as stored elements, without a copy, where they are (bf16 as its 16 bits)."""
+    return flat(data).view(_NUMPY[dtype])
 
 
 def widened(stored: Array, dtype: DType) -> Array:
@@ -153,10 +150,10 @@ def widened(stored: Array, dtype: DType) -> Array:
 def narrowed(values: Array, dtype: DType) -> Array:
     """Values as stored elements, rounded to nearest (bf16: its 16 bits)."""
     if dtype is DType.BF16:
-        bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
+        bits = contiguous(values.astype(np.float32, copy=False)).view(np.uint32)
         return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
     with np.errstate(over="ignore"):
-        return np.ascontiguousarray(values).astype(_NUMPY[dtype])
+        return contiguous(values).astype(_NUMPY[dtype])
 
 
 def make_reference(
@@ -178,16 +175,16 @@ def make_reference(
     if not spec.dtype.floating:
         demand = Demand.BITS if demand is Demand.BITS else Demand.LIMITS
         return Reference(spec=spec, exact=exact, declared=declared, finite=True, held_out=held_out, demand=demand)
-    finite, squares, top, count = _scale(exact, declared, spec.dtype)
+    finite, total, top, count = _scale(exact, declared, spec.dtype)
     among = None if finite else declared
     measured = errors(declared, exact, spec.dtype, among=among, kind=spec.dtype)
     around = errors(nudged, exact, spec.dtype) if nudged is not None and finite else measured
-    rms = float(np.sqrt(squares / max(count, 1)))
+    rms = float(np.sqrt(total / max(count, 1)))
     if magnitude is not None and finite:
         # The natural error of a sum goes with its terms, whatever they cancel to.
         weight = 1.0 / max(terms, 1.0) ** 0.5
-        rms = max(rms, weight * float(np.sqrt(_squares(magnitude) / max(magnitude.size, 1))))
-        top = max(top, weight * float(magnitude.max(initial=0.0)))
+        rms = max(rms, weight * float(np.sqrt(squares(magnitude) / max(magnitude.size, 1))))
+        top = max(top, weight * largest(magnitude))
     return Reference(
         spec=spec,
         exact=exact,
@@ -210,22 +207,13 @@ def make_reference(
 
 def _scale(exact: Array, declared: Array, dtype: DType) -> tuple[bool, float, float, int]:
     """Whether both are finite; sum of squares, largest size and number of the elements that are finite in both."""
-    squares, top, count = 0.0, 0.0, 0
-    for start in range(0, exact.size, CHUNK):
-        part = exact[start : start + CHUNK]
-        keep = np.isfinite(part) & np.isfinite(widened(declared[start : start + CHUNK], dtype))
+    total, top, count, step = 0.0, 0.0, 0, chunk(exact)
+    for start in range(0, exact.size, step):
+        part = exact[start : start + step]
+        keep = np.isfinite(part) & np.isfinite(widened(declared[start : start + step], dtype))
         part = part[keep]
-        squares, top, count = (
-            squares + _squares(part),
-            max(top, float(np.abs(part).max(initial=0.0))),
-            count + part.size,
-        )
-    return count == exact.size, squares, top, count
-
-
-def _squares(values: Array) -> float:
-    """Their sum. Not a dot product: that wakes the threads of a BLAS, which then spin on cores that are being timed."""
-    return float(np.einsum("i,i->", values, values, dtype=np.float64))
+        total, top, count = total + squares(part), max(top, largest(np.abs(part))), count + part.size
+    return count == exact.size, total, top, count
 
 
 def errors(
@@ -235,14 +223,14 @@ def errors(
 
     With ``among`` (stored elements of dtype ``kind``) only of those elements that are finite there and in ``exact``.
     """
-    total, top, count = 0.0, 0.0, 0
-    for start in range(0, exact.size, CHUNK):
-        part, mine = exact[start : start + CHUNK], widened(got[start : start + CHUNK], dtype)
+    total, top, count, step = 0.0, 0.0, 0, chunk(exact)
+    for start in range(0, exact.size, step):
+        part, mine = exact[start : start + step], widened(got[start : start + step], dtype)
         if among is not None:
-            keep = np.isfinite(part) & np.isfinite(widened(among[start : start + CHUNK], kind))
+            keep = np.isfinite(part) & np.isfinite(widened(among[start : start + step], kind))
             part, mine = part[keep], mine[keep]
         difference = mine - part
-        total += _squares(difference)
-        top = float(np.maximum(top, np.abs(difference, out=difference).max(initial=0.0)))
+        total += squares(difference)
+        top = float(np.maximum(top, largest(np.abs(difference, out=difference))))
         count += difference.size
     return float(np.sqrt(total / max(count, 1))), top

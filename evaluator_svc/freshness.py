@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evaluator_svc.cases import Array, Case, Demand, Reference, elements, widened
+from evaluator_svc.arrays import Array, flat, largest, on_host, squares
+from evaluator_svc.cases import Case, Demand, Reference, elements, widened
 from evaluator_svc.judge import within
 from evaluator_svc.limits import max_limit, tolerance
 from evaluator_svc.tensors import TensorSpec
@@ -88,7 +89,7 @@ class Values:
         return (
             self.flip.input,
             self.flip.to * size,
-            self.fresh.case.inputs[self.flip.input][source : source + size].tobytes(),
+            on_host(self.fresh.case.inputs[self.flip.input][source : source + size]).tobytes(),
         )
 
 
@@ -180,7 +181,7 @@ def borrow(spec: TensorSpec, declared: Array, models: Sequence[Reference]) -> Re
     finite = bool(np.isfinite(values).all())
     kept = values if finite else values[np.isfinite(values)]
     allowed = tolerance(spec.dtype)
-    rms = float(np.sqrt(np.einsum("i,i->", kept, kept, dtype=np.float64) / max(kept.size, 1)))
+    rms = float(np.sqrt(squares(kept) / max(kept.size, 1)))
     return Reference(
         spec=spec,
         exact=values,
@@ -189,7 +190,7 @@ def borrow(spec: TensorSpec, declared: Array, models: Sequence[Reference]) -> Re
         rmse=SCALE * max(m.rmse for m in models) * (allowed.rmse_multiple + 1) / allowed.rmse_multiple,
         max_error=SCALE * max(m.max_error for m in models) * (allowed.max_multiple + 1) / allowed.max_multiple,
         scale_rms=max(rms, *(m.scale_rms for m in models)),
-        scale_max=max(float(np.abs(kept).max(initial=0.0)), *(m.scale_max for m in models)),
+        scale_max=max(largest(np.abs(kept)), *(m.scale_max for m in models)),
         demand=demand,
     )
 
@@ -224,7 +225,7 @@ def right(values: Values, outputs: Sequence[bytearray | Array]) -> bool:
             exact=widened(after, reference.spec.dtype) if reference.spec.dtype.floating else after,
             declared=after,
         )
-        if at.size and not within(part, np.ascontiguousarray(kept).view(np.uint8)):
+        if at.size and not within(part, flat(kept)):
             return False
         got[at] = reference.declared[at]
         unchanged = within(reference, data)

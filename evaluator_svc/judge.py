@@ -13,8 +13,9 @@ lower precision      at most half the error of the nearest lower precision, wher
 integer dtypes       equal; in ``bitwise`` mode floating outputs, too
 ===================  =====================================================================================
 
-Comparing takes chunks of constant size: no more memory for a large output than for a small one. NaN is no wildcard. An
-explicit mask (``Demand.FINITE_PART``) leaves out what the reference itself, fed with NaN, has not finite.
+Comparing takes chunks of constant size: no more memory for a large output than for a small one. An output is judged
+where it and its reference lie, in this process' memory or on a device (``arrays.py``). NaN is no wildcard. An explicit
+mask (``Demand.FINITE_PART``) leaves out what the reference itself, fed with NaN, has not finite.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluator_svc.cases import CHUNK, Array, Bytes, Demand, Reference, elements, errors, widened
+from evaluator_svc.arrays import Array, Bytes, chunk, contiguous, flat, on_host
+from evaluator_svc.cases import Demand, Reference, elements, errors, widened
 from evaluator_svc.layers import Layer, caught
 from evaluator_svc.limits import HALF, max_limit, rmse_limit, terms_share
 from evaluator_svc.precision import as_bad_as_lower, is_of_lower, nearest
@@ -82,32 +84,34 @@ def judge(reference: Reference, data: Bytes, *, bitwise: bool = False) -> Verdic
 
 def within(reference: Reference, data: Bytes) -> bool:
     """The quick bound for timed calls: every element near the declared reference. Implied by ``judge`` passing."""
-    return bool(near(reference, np.frombuffer(data, dtype=np.uint8)[None])[0])
+    return bool(near(reference, flat(data)[None])[0])
 
 
 @QUIET
 def near(reference: Reference, rows: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """``within`` for each of many outputs: rows of bytes, each contiguous."""
+    """``within`` for each of many outputs: rows of bytes, each contiguous. The answer lies in this process' memory."""
     dtype, count = reference.spec.dtype, rows.shape[0]
     if not rows.shape[1]:
         return np.ones(count, dtype=np.bool_)
     if not dtype.floating or reference.demand is Demand.BITS:
         kind = f"u{dtype.itemsize}"
-        return np.array([np.array_equal(row.view(kind), reference.declared.view(kind)) for row in rows], dtype=np.bool_)
+        right = reference.declared.view(kind)
+        return np.array([bool(np.array_equal(row.view(kind), right)) for row in rows], dtype=np.bool_)
     if not reference.finite or reference.demand is not Demand.LIMITS:
         return np.array([judge(reference, row).passed for row in rows], dtype=np.bool_)
     compared: Any = np.float64 if dtype is DType.F64 else np.float32
     limit = compared(max_limit(reference) + reference.max_error) * compared(1.001)
     found = np.ones(count, dtype=np.bool_)
-    together = max(1, CHUNK // reference.spec.numel)
+    step = chunk(rows)
+    together = max(1, step // reference.spec.numel)
     for first in range(0, count, together):
-        some = elements(np.ascontiguousarray(rows[first : first + together]).reshape(-1), dtype)
+        some = elements(contiguous(rows[first : first + together]), dtype)
         some = some.reshape(-1, reference.spec.numel)
-        for start in range(0, some.shape[1], CHUNK):
-            part = slice(start, start + CHUNK)
+        for start in range(0, some.shape[1], step):
+            part = slice(start, start + step)
             difference = _narrow(some[:, part], dtype) - _narrow(reference.declared[part], dtype)
             # A NaN fails the comparison, as it must.
-            found[first : first + together] &= np.abs(difference, out=difference).max(axis=1) <= limit
+            found[first : first + together] &= on_host(np.abs(difference, out=difference).max(axis=1) <= limit)
     return found
 
 
@@ -120,9 +124,9 @@ def _narrow(stored: Array, dtype: DType) -> Array:
 
 def _chunks(got: Array, reference: Reference) -> Iterator[tuple[int, Array, Array, Array]]:
     """(start, output, truth, declared) in float64, a chunk at a time."""
-    dtype = reference.spec.dtype
-    for start in range(0, got.size, CHUNK):
-        part = slice(start, start + CHUNK)
+    dtype, step = reference.spec.dtype, chunk(got)
+    for start in range(0, got.size, step):
+        part = slice(start, start + step)
         yield start, widened(got[part], dtype), reference.exact[part], widened(reference.declared[part], dtype)
 
 
@@ -131,8 +135,8 @@ def _beyond_terms(got: Array, reference: Reference) -> bool:
     assert reference.magnitude is not None
     share, beyond = terms_share(reference), False
     for start, mine, exact, declared in _chunks(got, reference):
-        bound = share * (reference.magnitude[start : start + CHUNK].astype(np.float64) + np.abs(exact))
-        if (np.abs(declared - exact) > bound).any():
+        bound = share * (reference.magnitude[start : start + mine.size].astype(np.float64) + np.abs(exact))
+        if bool((np.abs(declared - exact) > bound).any()):
             return False
         beyond |= bool((np.abs(mine - exact) > bound).any())
     return beyond
@@ -149,7 +153,7 @@ def _judge_special(got: Array, reference: Reference) -> Verdict:
             free = ~(np.isfinite(theirs) & np.isfinite(exact))
             elsewhere += int(np.count_nonzero(~pattern & free))
             pattern |= free
-        if not pattern.all():
+        if not bool(pattern.all()):
             index = _index(start + int(np.argmin(pattern)), reference)
             reason = "NaN or infinity where the reference has none, or the reverse"
             return _refused(Layer.JUDGE, Status.WRONG_RESULT, reason, Entry(name="first_wrong_index", value=index))
@@ -165,12 +169,13 @@ def _judge_special(got: Array, reference: Reference) -> Verdict:
 
 def _equal(got: Array, reference: Reference) -> Verdict:
     """Exact equality of stored elements."""
-    kind, first, count = f"u{got.dtype.itemsize}", -1, 0
-    for start in range(0, got.size, CHUNK):
-        part = slice(start, start + CHUNK)
+    kind, first, count, step = f"u{got.dtype.itemsize}", -1, 0, chunk(got)
+    for start in range(0, got.size, step):
+        part = slice(start, start + step)
         differs = got[part].view(kind) != reference.declared[part].view(kind)
-        count += int(np.count_nonzero(differs))
-        if first < 0 and differs.any():
+        here = int(np.count_nonzero(differs))
+        count += here
+        if first < 0 and here:
             first = start + int(np.argmax(differs))
     if first < 0:
         return Verdict()
@@ -179,8 +184,8 @@ def _equal(got: Array, reference: Reference) -> Verdict:
         Status.WRONG_RESULT,
         "must be equal to the reference",
         Entry(name="first_wrong_index", value=_index(first, reference)),
-        Entry(name="got", value=str(widened(got[first : first + 1], reference.spec.dtype)[0])),
-        Entry(name="expected", value=str(widened(reference.declared[first : first + 1], reference.spec.dtype)[0])),
+        Entry(name="got", value=_shown(got, first, reference)),
+        Entry(name="expected", value=_shown(reference.declared, first, reference)),
         Entry(name="wrong_elements", value=f"{count} of {got.size}"),
     )
 
@@ -222,8 +227,9 @@ def _first_wrong(got: Array, reference: Reference, top: float) -> tuple[Entry, .
     first, count, value, truth = -1, 0, 0.0, 0.0
     for start, mine, exact, _ in _chunks(got, reference):
         bad = ~(np.abs(mine - exact) < limit)
-        count += int(np.count_nonzero(bad))
-        if first < 0 and bad.any():
+        here = int(np.count_nonzero(bad))
+        count += here
+        if first < 0 and here:
             at = int(np.argmax(bad))
             first, value, truth = start + at, float(mine[at]), float(exact[at])
     if first < 0:
@@ -236,7 +242,12 @@ def _first_wrong(got: Array, reference: Reference, top: float) -> tuple[Entry, .
     )
 
 
-def _index(flat: int, reference: Reference) -> str:
+def _shown(stored: Array, at: int, reference: Reference) -> str:
+    """The value of one element."""
+    return str(widened(on_host(stored[at : at + 1]), reference.spec.dtype)[0])
+
+
+def _index(at: int, reference: Reference) -> str:
     """Of a flat element, as a list of positions."""
     shape = reference.spec.shape
-    return str([int(i) for i in np.unravel_index(flat, shape)] if shape else [])
+    return str([int(i) for i in np.unravel_index(at, shape)] if shape else [])

@@ -1,4 +1,4 @@
-"""The standard mutants: plausible wrong answers that a usable check must reject (pure).
+"""The standard mutants: plausible wrong answers that a usable check must reject (pure), made where the reference lies.
 
 Each takes the declared reference (values as float64 or integers, in the output's shape) and returns a wrong answer,
 or the truth itself where the mutation changes nothing (a row swap of equal rows), which is then no mutant.
@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Iterator
 
 import numpy as np
 
-from evaluator_svc.cases import Array, Reference, narrowed, widened
+from evaluator_svc.arrays import Array, contiguous, equal, flat
+from evaluator_svc.cases import Reference, narrowed, widened
 from shared.dtypes import DType
 
 Mutant = Callable[[Array], Array]
@@ -21,28 +22,28 @@ def _zeros(y: Array) -> Array:
 
 
 def _mean(y: Array) -> Array:
-    return np.full_like(y, y.mean())
+    return np.full_like(y, y.dtype.type(float(y.mean())))
 
 
 def _without_last_rows(y: Array) -> Array:
     """The last tile never written: a sixteenth of the rows, at least one element, left at zero."""
-    flat = y.reshape(y.shape[0], -1).copy() if y.ndim else y.reshape(1, 1).copy()
-    flat[-max(1, flat.shape[0] // 16) :] = 0
-    return flat.reshape(y.shape)
+    rows = y.reshape(y.shape[0], -1).copy() if y.ndim else y.reshape(1, 1).copy()
+    rows[-max(1, rows.shape[0] // 16) :] = 0
+    return rows.reshape(y.shape)
 
 
 def _without_last_element(y: Array) -> Array:
-    flat = y.reshape(-1).copy()
-    flat[-1] = 0
-    return flat.reshape(y.shape)
+    line = y.reshape(-1).copy()
+    line[-1] = 0
+    return line.reshape(y.shape)
 
 
 def _without_middle_rows(y: Array) -> Array:
     """A tile in the middle never written."""
-    flat = y.reshape(y.shape[0], -1).copy() if y.ndim else y.reshape(1, 1).copy()
-    middle = flat.shape[0] // 2
-    flat[middle : middle + max(1, flat.shape[0] // 16)] = 0
-    return flat.reshape(y.shape)
+    rows = y.reshape(y.shape[0], -1).copy() if y.ndim else y.reshape(1, 1).copy()
+    middle = rows.shape[0] // 2
+    rows[middle : middle + max(1, rows.shape[0] // 16)] = 0
+    return rows.reshape(y.shape)
 
 
 def _neighbouring_rows_swapped(y: Array) -> Array:
@@ -50,7 +51,7 @@ def _neighbouring_rows_swapped(y: Array) -> Array:
     if y.ndim == 0 or y.shape[0] < 4:
         return y
     out, middle = y.copy(), y.shape[0] // 2
-    out[[middle, middle + 1]] = out[[middle + 1, middle]]
+    out[middle], out[middle + 1] = y[middle + 1], y[middle]
     return out
 
 
@@ -58,7 +59,7 @@ def _transposed(y: Array) -> Array:
     """Written in the order of the other of the last two axes."""
     if y.ndim < 2:
         return y
-    return np.ascontiguousarray(np.swapaxes(y, -1, -2)).reshape(y.shape)
+    return contiguous(np.swapaxes(y, -1, -2)).reshape(y.shape)
 
 
 def _wrong_axis(y: Array) -> Array:
@@ -68,9 +69,9 @@ def _wrong_axis(y: Array) -> Array:
 
 def _one_element_wrong(y: Array) -> Array:
     """By as much as the largest of all."""
-    flat = y.reshape(-1).copy()
-    flat[flat.size // 2] += np.abs(flat).max() + 1 if flat.dtype.kind == "f" else 1
-    return flat.reshape(y.shape)
+    line = y.reshape(-1).copy()
+    line[line.size // 2] += np.abs(line).max() + 1 if line.dtype.kind == "f" else 1
+    return line.reshape(y.shape)
 
 
 def _filled(value: float) -> Mutant:
@@ -80,9 +81,9 @@ def _filled(value: float) -> Mutant:
 
 def _one(value: float) -> Mutant:
     def mutate(y: Array) -> Array:
-        flat = y.reshape(-1).copy()
-        flat[flat.size // 3] = value
-        return flat.reshape(y.shape)
+        line = y.reshape(-1).copy()
+        line[line.size // 3] = value
+        return line.reshape(y.shape)
 
     return mutate
 
@@ -91,7 +92,7 @@ def _rows_swapped(y: Array) -> Array:
     if y.ndim == 0 or y.shape[0] < 2:
         return y
     out = y.copy()
-    out[[0, -1]] = out[[-1, 0]]
+    out[0], out[-1] = y[-1], y[0]
     return out
 
 
@@ -160,8 +161,10 @@ SINGLE: dict[str, Mutant] = {f"{ROUNDED}float16": _half_precision, f"{ROUNDED}bf
 """For float32 and float64 only: 16-bit operators round there by right."""
 
 
-def mutants(reference: Reference, without: Collection[str] = ()) -> Iterator[tuple[str, bytes]]:
-    """``(name, output bytes)`` of every mutant that differs from the declared reference, names ``without`` left out."""
+def mutants(reference: Reference, without: Collection[str] = ()) -> Iterator[tuple[str, Array]]:
+    """``(name, the output's bytes, flat)`` of every mutant that differs from the declared reference, which is where
+    they lie, names ``without`` left out.
+    """
     dtype = reference.spec.dtype
     truth = widened(reference.declared, dtype).reshape(reference.spec.shape)
     chosen = dict(STANDARD)
@@ -173,11 +176,11 @@ def mutants(reference: Reference, without: Collection[str] = ()) -> Iterator[tup
         chosen |= SINGLE
     if dtype is DType.F16:
         chosen[f"{ROUNDED}bfloat16"] = _bfloat16
-    original = reference.declared.tobytes()
+    original = flat(reference.declared)
     for name, mutate in chosen.items():
         if name in without:
             continue
         with np.errstate(invalid="ignore", over="ignore"):  # a case may hold NaN
-            data = narrowed(mutate(truth), dtype).tobytes()
-        if data != original:
+            data = flat(narrowed(mutate(truth), dtype))
+        if not equal(data, original):
             yield name, data

@@ -14,7 +14,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from evaluator_svc.cases import CHUNK, Array, Bytes, Case, Demand, Reference, elements, errors, widened
+from evaluator_svc.arrays import Array, Bytes, chunk, equal, flat
+from evaluator_svc.cases import Case, Demand, Reference, elements, errors, widened
 from evaluator_svc.judge import judge
 from evaluator_svc.limits import max_limit
 from evaluator_svc.mutants import ROUNDED, mutants
@@ -131,10 +132,11 @@ def accepts(reference: Reference, data: Bytes) -> bool:
     dtype = reference.spec.dtype
     if dtype.floating and reference.finite and reference.demand is not Demand.BITS:
         got, limit = elements(data, dtype), max_limit(reference)
+        step = chunk(got)
         with np.errstate(invalid="ignore", over="ignore"):
-            for start in range(0, got.size, CHUNK):
-                part = slice(start, start + CHUNK)
-                if not np.abs(widened(got[part], dtype) - reference.exact[part]).max() <= limit:
+            for start in range(0, got.size, step):
+                part = slice(start, start + step)
+                if not float(np.abs(widened(got[part], dtype) - reference.exact[part]).max()) <= limit:
                     return False
     return judge(reference, data).passed
 
@@ -151,12 +153,10 @@ def coverage(cases: Sequence[Case]) -> tuple[int, int]:
     return sum(telling(case) for case in looked), len(looked)
 
 
-def _of_output(reference: Reference, stale: Reference | None, without: set[str]) -> Iterator[tuple[str, bytes]]:
+def _of_output(reference: Reference, stale: Reference | None, without: set[str]) -> Iterator[tuple[str, Array]]:
     yield from mutants(reference, without=without)
-    if stale is not None and STALE not in without:
-        data = stale.declared.tobytes()
-        if data != reference.declared.tobytes():
-            yield STALE, data
+    if stale is not None and STALE not in without and not equal(stale.declared, reference.declared):
+        yield STALE, flat(stale.declared)
 
 
 def _verdicts(references: Sequence[Reference], outputs: Sequence[Array], own: float) -> list[tuple[bool, bool]]:
@@ -166,14 +166,13 @@ def _verdicts(references: Sequence[Reference], outputs: Sequence[Array], own: fl
         if output.size != reference.declared.size or output.dtype != reference.declared.dtype:
             found.append((True, True))
             continue
-        data = np.ascontiguousarray(output).view(np.uint8)
-        found.append((_changed(reference, output, own), not accepts(reference, data)))
+        found.append((_changed(reference, output, own), not accepts(reference, flat(output))))
     return found
 
 
 def _changed(reference: Reference, output: Array, own: float) -> bool:
     """Whether the error is more than ``own`` times the reference's."""
-    if np.array_equal(output.view(np.uint8), reference.declared.view(np.uint8)):
+    if equal(output, reference.declared):
         return False
     if not reference.spec.dtype.floating:
         return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 import mmap
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluator_svc.cases import Array, Case, Demand, Reference, Suite, elements, make_reference
+from evaluator_svc.arrays import Array
+from evaluator_svc.cases import Case, Demand, Reference, Suite, elements, make_reference
 from evaluator_svc.catalogue import (
     ALL_LOWER,
     ALWAYS,
@@ -46,14 +47,32 @@ WORTHLESS = 0.5
 """Error of the declared reference, as a share of the truth's size, from which on a held-out set says nothing."""
 
 
+Block = tuple[str, TensorSpec, Array]
+"""Role, spec and bytes."""
+
+
+def _where_it_is(data: NDArray[np.uint8]) -> Array:
+    return data
+
+
 class Oracle:
     """Questions about one operator, answered by a ``TrustedChild`` in role ``oracle``.
 
-    ``scratch`` is a private directory, best on tmpfs. Methods raise ``OperatorError`` and ``OracleLost``.
+    ``scratch`` is a private directory, best on tmpfs. ``placed`` moves a block of bytes to where it is judged, as a
+    device; all arrays of cases come from it. Methods raise ``OperatorError`` and ``OracleLost``.
     """
 
-    def __init__(self, child: TrustedChild, operator: OperatorRef, scratch: Path, *, timeout_s: float) -> None:
+    def __init__(
+        self,
+        child: TrustedChild,
+        operator: OperatorRef,
+        scratch: Path,
+        *,
+        timeout_s: float,
+        placed: Callable[[NDArray[np.uint8]], Array] = _where_it_is,
+    ) -> None:
         self._child, self._operator, self._scratch, self._timeout_s = child, operator, scratch, timeout_s
+        self._placed = placed
         self._serial, self._contract = 0, Contract()
         self._measured: tuple[Relation, ...] | None = None
 
@@ -76,7 +95,7 @@ class Oracle:
         if "skipped" in said:
             return None, f"{transform}: {said['skipped']}"
         # What is only measured lies in a file of its own, whose pages go as soon as it was.
-        blocks = _map_blocks(path, said["blocks"]) + _map_blocks(aside, said["aside"])
+        blocks = self._blocks(path, said["blocks"]) + self._blocks(aside, said["aside"])
         inputs = [(spec, data) for role, spec, data in blocks if role == "input"]
         demand = self._demand(transform)
         references = _references(blocks, held_out=bool(transform), demand=demand, terms=float(said["terms"]))
@@ -143,7 +162,7 @@ class Oracle:
         said = await self._ask("wrong", seed=case.seed, transform=transform, mutant=mutant, path=str(path))
         if "skipped" in said:
             return None
-        return tuple(elements(data, spec.dtype) for _, spec, data in _map_blocks(path, said["blocks"]))
+        return tuple(elements(data, spec.dtype) for _, spec, data in self._blocks(path, said["blocks"]))
 
     def _demand(self, transform: str) -> Demand:
         if self._contract.bitwise:
@@ -171,8 +190,8 @@ class Oracle:
         path, seed = self._path(), new_seed()
         fields = {"flips": flips, "state_seed": state_seed, "flip_state": state_seed is None}
         said = await self._ask("fresh", seed=seed, path=str(path), **fields)
-        blocks = _map_blocks(path, said["blocks"])
-        by_role: dict[str, list[tuple[TensorSpec, NDArray[np.uint8]]]] = {}
+        blocks = self._blocks(path, said["blocks"])
+        by_role: dict[str, list[tuple[TensorSpec, Array]]] = {}
         for role, spec, data in blocks:
             by_role.setdefault(role, []).append((spec, data))
         inputs = by_role["input"]
@@ -206,7 +225,7 @@ class Oracle:
             state_seed=values.fresh.state_seed,
             flip=None if flip is None else {"input": flip.input, "to": flip.to, "source": flip.source},
         )
-        blocks = _map_blocks(path, said["blocks"])
+        blocks = self._blocks(path, said["blocks"])
         inputs = tuple(data for role, _, data in blocks if role == "input")
         references = _references(blocks, held_out=False, demand=self._demand(""), terms=float(said["terms"]))
         return replace(values.fresh.case, name=values.name, inputs=inputs, references=references)
@@ -217,7 +236,7 @@ class Oracle:
         said = await self._ask("perturbed", seed=seed, other_seed=other_seed, index=index, path=str(path))
         if "skipped" in said:
             return None
-        return tuple(elements(data, spec.dtype) for _, spec, data in _map_blocks(path, said["blocks"]))
+        return tuple(elements(data, spec.dtype) for _, spec, data in self._blocks(path, said["blocks"]))
 
     async def repeats(self, seed: int) -> tuple[bool, tuple[int, ...]]:
         """Whether the reference gives equal bytes on equal inputs, and which of its arguments it changes."""
@@ -226,6 +245,9 @@ class Oracle:
 
     async def _ask(self, action: str, **fields: object) -> dict[str, Any]:
         return await self._child.ask(action, timeout_s=self._timeout_s, **fields)
+
+    def _blocks(self, path: Path, layout: Sequence[Mapping[str, Any]]) -> list[Block]:
+        return [(role, spec, self._placed(data)) for role, spec, data in _map_blocks(path, layout)]
 
     def _path(self) -> Path:
         self._serial += 1
@@ -241,9 +263,6 @@ def _worthless(reference: Reference) -> bool:
     """Whether the declared reference is off by as much as its answer, in the mean or anywhere."""
     off = reference.rmse > WORTHLESS * reference.scale_rms or reference.max_error > WORTHLESS * reference.scale_max
     return off and reference.scale_rms > 0
-
-
-Block = tuple[str, TensorSpec, NDArray[np.uint8]]
 
 
 def _specs(said: Sequence[Mapping[str, Any]]) -> tuple[TensorSpec, ...]:

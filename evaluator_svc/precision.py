@@ -11,12 +11,13 @@ import math
 
 import numpy as np
 
-from evaluator_svc.cases import UNIT_ROUNDOFF, Array, LowPrecision, Reference, widened
+from evaluator_svc.arrays import Array, on_host
+from evaluator_svc.cases import UNIT_ROUNDOFF, LowPrecision, Reference, widened
 from shared.dtypes import DType
 
 LOW_FRACTION = 0.5
 FEW, SAMPLE = 16, 1 << 16
-"""Elements under which, and of which, the kind of an error is told."""
+"""Elements under which, and of which, the kind of an error is told: so few that a device's are looked at here."""
 SYSTEMATIC = 0.92
 """Correlation of error and answer; truncation to bfloat16, the most biased of roundings, shows 0.87 = sqrt(3) / 2."""
 MOSTLY = 0.99
@@ -61,7 +62,7 @@ def _stored_lower(got: Array, reference: Reference) -> bool:
     """Whether the outputs are the right answers, stored as values of a lower precision."""
     if not reference.low or reference.spec.dtype not in (DType.F32, DType.F64):
         return False
-    mine, exact = widened(got[:SAMPLE], reference.spec.dtype), reference.exact[:SAMPLE]
+    mine, exact = _sample(got, reference)
     with np.errstate(over="ignore"):
         half = mine.astype(np.float16).astype(np.float64) == mine
     brain = (mine.astype(np.float32).view(np.uint32) & 0xFFFF) == 0
@@ -74,8 +75,13 @@ def _stored_lower(got: Array, reference: Reference) -> bool:
 
 def _systematic(got: Array, reference: Reference) -> bool:
     """Whether errors go with the answers, as a wrong constant makes them; rounding leaves no such trace."""
-    exact = reference.exact[:SAMPLE]
-    error = widened(got[:SAMPLE], reference.spec.dtype) - exact
+    mine, exact = _sample(got, reference)
+    error = mine - exact
     if exact.size < FEW or not (exact.std() > 0 and error.std() > 0):
         return False
     return bool(abs(np.corrcoef(error, exact)[0, 1]) > SYSTEMATIC)
+
+
+def _sample(got: Array, reference: Reference) -> tuple[Array, Array]:
+    """The first elements of an output and of its truth, as values in this process' memory."""
+    return widened(on_host(got[:SAMPLE]), reference.spec.dtype), on_host(reference.exact[:SAMPLE])

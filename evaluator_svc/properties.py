@@ -24,7 +24,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from evaluator_svc.cases import CHUNK, Array, Bytes, Case, elements, narrowed, widened
+from evaluator_svc.arrays import Array, Bytes, beside, chunk, largest
+from evaluator_svc.cases import Case, elements, narrowed, widened
 from evaluator_svc.limits import max_limit, rmse_limit
 from evaluator_svc.tensors import TensorSpec
 from shared.dtypes import DType
@@ -80,7 +81,7 @@ class Relation:
         return f"output {self.output} {moved} when {axes} is permuted"
 
     def variants(self, case: Case, seed: int) -> list[list[Array]]:
-        """Related inputs, each a list of stored arrays; at most three of them."""
+        """Related inputs, each a list of stored arrays, where the case lies; at most three of them."""
         given = [
             elements(data, spec.dtype).reshape(spec.shape) for data, spec in zip(case.inputs, case.specs, strict=True)
         ]
@@ -89,7 +90,7 @@ class Relation:
             extent = case.specs[self.where[0][0]].shape[self.where[0][1]]
             order, keep = _order(seed, extent), _kept(seed, extent)
             moved = {
-                index: given[index].take(order, axis=axis)
+                index: given[index].take(beside(order, given[index]), axis=axis)
                 if self.kind is Kind.PERMUTED
                 else _mixed(given[index], order, keep, axis)
                 for index, axis in self.where
@@ -104,7 +105,7 @@ class Relation:
         elif self.kind is Kind.SHIFTED:
             changed = [x, x + step * 2.0 ** (GRID_BITS[dtype] - 1)]
         else:
-            z = draw.permutation(x.reshape(-1)).reshape(x.shape)
+            z = x.reshape(-1)[beside(draw.permutation(x.size), x)].reshape(x.shape)
             changed = [x, z, 2 * x - z]
         return [[narrowed(value, dtype) if i == index else one for i, one in enumerate(given)] for value in changed]
 
@@ -112,11 +113,11 @@ class Relation:
         """How far the stored outputs of the variants are from keeping to it; NaN where they hold NaN."""
         shape = spec.shape or (1,)
         ys, worst = [one.reshape(shape) for one in outputs], 0.0
-        step = max(1, CHUNK // max(1, ys[0].size // shape[0]))
+        step = max(1, chunk(ys[0]) // max(1, ys[0].size // shape[0]))
         for start in range(0, shape[0], step):
             part = slice(start, min(start + step, shape[0]))
             difference = self._difference(ys, part, spec.dtype, seed)
-            worst = float(np.maximum(worst, np.abs(difference).max(initial=0.0)))
+            worst = float(np.maximum(worst, largest(np.abs(difference))))
         return worst
 
     def _difference(self, ys: Sequence[Array], part: slice, dtype: DType, seed: int) -> Array:
@@ -130,10 +131,10 @@ class Relation:
         if self.kind is Kind.HOMOGENEOUS:
             return _minus(last, 2.0**self.degree * first)
         if self.kind is Kind.INDEPENDENT:
-            keep = _kept(seed, ys[0].shape[0])[part]
+            keep = beside(_kept(seed, ys[0].shape[0])[part], last)
             return _minus(last[keep], first[keep])
         if self.kind is Kind.PERMUTED and self.axis is not None:
-            order = _order(seed, ys[0].shape[self.axis])
+            order = beside(_order(seed, ys[0].shape[self.axis]), last)
             moved = ys[0][order[part]] if self.axis == 0 else ys[0][part].take(order, axis=self.axis)
             return _minus(last, widened(moved, dtype))
         return _minus(last, first)
@@ -204,7 +205,7 @@ def _groups(inputs: Sequence[TensorSpec]) -> Iterator[tuple[tuple[int, int], ...
 
 def _on_grid(x: Array, dtype: DType) -> tuple[Array, float]:
     """``x`` rounded to a grid of ``GRID_BITS`` under its largest power of two, and the grid's step."""
-    top = float(np.abs(x).max(initial=0.0))
+    top = largest(np.abs(x))
     step = 2.0 ** (np.ceil(np.log2(top)) - GRID_BITS[dtype]) if top > 0 else 2.0 ** -GRID_BITS[dtype]
     return np.round(x / step) * step, float(step)
 
@@ -232,7 +233,7 @@ def _mixed(x: Array, order: Array, keep: Array, axis: int) -> Array:
     """``x`` with the rows that are not kept replaced by others of it."""
     shape = [1] * x.ndim
     shape[axis] = -1
-    return np.where(keep.reshape(shape), x, x.take(order, axis=axis))
+    return np.where(beside(keep.reshape(shape), x), x, x.take(beside(order, x), axis=axis))
 
 
 def _minus(one: Array, other: Array) -> Array:

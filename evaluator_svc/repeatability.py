@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evaluator_svc.cases import Bytes, Case, elements, widened
+from evaluator_svc.arrays import DEVICE_CHUNK, Bytes, flat, on_device, on_host
+from evaluator_svc.cases import Case, elements, widened
 from evaluator_svc.judge import Verdict
 from evaluator_svc.layers import Layer, caught
 from shared.events import Entry, Status
 
 COMPARED = 1 << 20
-"""Bytes at a time."""
+"""Bytes at a time; on a device ``DEVICE_CHUNK``."""
 
 
 def unequal(case: Case, one: Sequence[Bytes], other: Sequence[Bytes], reason: str) -> Verdict | None:
@@ -29,7 +29,7 @@ def nondeterministic(case: Case, output: int, runs: tuple[Bytes, Bytes], reason:
     spec = case.references[output].spec
     byte = first_difference(*runs) or 0
     at = byte // spec.dtype.itemsize
-    values = [str(widened(elements(run, spec.dtype)[at : at + 1], spec.dtype)[0]) for run in runs]
+    values = [str(widened(on_host(elements(run, spec.dtype)[at : at + 1]), spec.dtype)[0]) for run in runs]
     evidence = (
         caught(Layer.DETERMINISM),
         Entry(name="reason", value=reason),
@@ -40,11 +40,11 @@ def nondeterministic(case: Case, output: int, runs: tuple[Bytes, Bytes], reason:
 
 
 def first_difference(one: Bytes, other: Bytes) -> int | None:
-    """Position of the first unequal byte, None for equal bytes."""
-    first: NDArray[np.uint8] = np.frombuffer(one, dtype=np.uint8)
-    second: NDArray[np.uint8] = np.frombuffer(other, dtype=np.uint8)
-    for start in range(0, first.size, COMPARED):
-        mine, theirs = first[start : start + COMPARED], second[start : start + COMPARED]
-        if not np.array_equal(mine, theirs):
+    """Position of the first unequal byte, None for equal bytes. Both lie in the same place."""
+    first, second = flat(one), flat(other)
+    step = DEVICE_CHUNK if on_device(first) else COMPARED
+    for start in range(0, first.size, step):
+        mine, theirs = first[start : start + step], second[start : start + step]
+        if not bool(np.array_equal(mine, theirs)):
             return start + int(np.argmax(mine != theirs))
     return None

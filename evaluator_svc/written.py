@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_, or_
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +16,7 @@ from evaluator_svc.tensors import TensorSpec
 from shared.events import Entry, Status
 
 Kept = Iterable[NDArray[np.bool_]]
-"""Per element, whether it still holds its poison, in chunks."""
+"""Per element, whether it still holds its poison, in chunks, where the output lies."""
 BY_CHANCE = 4
 """More 32-bit elements than this that keep their poison in one run are no coincidence: odds below 1e-9 up to 2**26."""
 
@@ -42,11 +44,11 @@ def over_runs(runs: Sequence[Iterator[NDArray[np.bool_]]]) -> tuple[Counted, int
     """Elements that kept their poison in every run, and how many did in some but not in all."""
     count, first, start, sometimes = 0, -1, 0, 0
     for parts in zip(*runs, strict=True):
-        always = np.logical_and.reduce(parts)
+        always = reduce(and_, parts)
         here = int(np.count_nonzero(always))
         if here and first < 0:
             first = start + int(np.argmax(always))
-        sometimes += int(np.count_nonzero(np.logical_or.reduce(parts))) - here
+        sometimes += int(np.count_nonzero(reduce(or_, parts))) - here
         count, start = count + here, start + always.size
     return Counted(count=count, first=first), sometimes
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from evaluator_svc.cases import Array, Case
+from evaluator_svc.arrays import Array
+from evaluator_svc.cases import Case
 from evaluator_svc.oracle_child.model import KE_DTYPES, OperatorFault, Sample, run
 from evaluator_svc.properties import ELEMENTS_MAX, HOLDS, Kind, Relation, hypotheses
 from evaluator_svc.tensors import TensorSpec

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluator_svc.cases import Array, Case
+from evaluator_svc.arrays import Array
+from evaluator_svc.cases import Case
 from evaluator_svc.freshness import Flip, Fresh, Values, borrow
 from evaluator_svc.ledger import Ledger
 from evaluator_svc.poison import Poison

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from evaluator_svc.cases import Array, Reference, make_reference
+from evaluator_svc.arrays import Array
+from evaluator_svc.cases import Reference, make_reference
 from evaluator_svc.tensors import TensorSpec
 from shared.dtypes import DType
 
