@@ -66,7 +66,7 @@ class Launchers:
     ) -> Launched:
         """A runner for ``built`` on the tensors of ``suite``, or on ``specs`` (inputs, outputs), to be entered as an
         asynchronous context. ``memory_bytes``: what the kernel may allocate. A hosted kernel is warmed up on the
-        suite's first case, whose values it is given again and again anyway. ``alone``: nobody else uses the target's GPU
+        suite's first case, whose values it is given again and again anyway. ``alone``: nobody else uses its GPU
         meanwhile, by the device's lease. ``spacing``: what lies between buffers. ``compile_only``: a hosted kernel
         is compiled for the target's missing GPU, and what that needs of it is what its audit tells; it must not be run.
 

@@ -1,4 +1,4 @@
-"""Candidate's side: tensors on a GPU whose inputs the controller holds and whose results it reads. In the place of ``cuda``.
+"""Candidate's side: tensors on a GPU whose inputs the controller holds and whose results it reads. See also ``cuda``.
 
 Inputs are memory of the controller's, opened before any foreign line runs. Results are told by the handle of their
 allocation. Nothing is copied, flushed or timed here: the clock is the controller's.
@@ -22,7 +22,7 @@ CPU = "cpu"
 
 @dataclass(slots=True)
 class _Known:
-    """An allocation that results have lain in. ``asked``: the block in which the driver last said that it is this one."""
+    """An allocation that results have lain in. ``asked``: the last block in which the driver said that it is this."""
 
     base: int
     end: int

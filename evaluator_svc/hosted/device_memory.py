@@ -3,8 +3,8 @@
 The inputs are one allocation of the driver's, which the candidate opens by its handle. Memory that was opened so can be
 written, so what was given is kept a second time where nobody else can reach it: inputs are compared with it after every
 block, and reach the shared allocation only just before one. Results are copied out of the candidate's allocations while
-it is frozen. Nothing here believes it: where an allocation ends is asked of the driver, under the address at which it is
-mapped in this process. Nothing goes through the host's memory but what a caller gives from there.
+it is frozen. Nothing here believes it: where an allocation ends is asked of the driver, under its address in this
+process. Nothing goes through the host's memory but what a caller gives from there.
 
 Blocking. Everything is enqueued on one stream; what is returned is done.
 """

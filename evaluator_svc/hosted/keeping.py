@@ -1,4 +1,4 @@
-"""Whether, and by what, the controller itself holds a GPU's arrays; else the candidate's side copies inputs and results."""
+"""Whether, and by what, the controller itself holds a GPU's arrays; else the candidate's side copies them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Available(Arrays, Protocol):
 class Keeping:
     """Of a worker. ``library`` is the driver, ``tensors`` what torch calls its device.
 
-    ``refused`` says why arrays cannot be held here: ``ask`` finds out, blocking, and a candidate's box may show it later.
+    ``refused`` says why arrays cannot be held here: ``ask`` finds out, blocking; a candidate's box may show it later.
     """
 
     arrays: Available

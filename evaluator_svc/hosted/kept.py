@@ -101,9 +101,7 @@ class KeptRunner(HostedRunner):
         return None
 
     @classmethod
-    def _lent(
-        cls, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], sets: int, spacing: Spacing
-    ) -> Buffers:
+    def _lent(cls, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], sets: int, spacing: Spacing) -> Buffers:
         """Nothing in the host's memory."""
         del inputs, outputs, sets, spacing
         return Buffers((), (), 1, Spacing.DENSE)

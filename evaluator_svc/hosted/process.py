@@ -136,9 +136,7 @@ class HostedRunner(HostOutputs):
         )
 
     @classmethod
-    def _lent(
-        cls, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], sets: int, spacing: Spacing
-    ) -> Buffers:
+    def _lent(cls, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], sets: int, spacing: Spacing) -> Buffers:
         """The memory that is shared with the process."""
         return Buffers(inputs, outputs, sets, spacing)
 

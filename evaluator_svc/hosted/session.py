@@ -48,9 +48,9 @@ QUICK_S = 30.0
 
 class Session:
     """One candidate's process from its start. ``outputs``, in ``sets`` sets, of which the last ``mutated`` are new
-    values of inputs. ``copies`` keeps what was read of outputs that the candidate can write to: by output, sets x bytes.
-    ``kept``: what this process holds on a GPU for it, in the place of ``buffers``. ``rest``: tells that the device is at
-    rest, where nobody else has it meanwhile.
+    values of inputs. ``copies`` keeps what was read of outputs that the candidate can write to: by output, sets x
+    bytes. ``kept``: what this process holds on a GPU for it, in the place of ``buffers``. ``rest``: tells that the
+    device is at rest, where nobody else has it meanwhile.
 
     Raises:
         Fatal: the process did not start.

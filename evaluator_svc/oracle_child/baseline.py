@@ -44,7 +44,7 @@ class Baseline:
 
     def attach(self, request: dict[str, Any]) -> dict[str, Any]:
         """Take arguments, parameters and buffers from the shared memory at ``path``: ``draws`` times ``blocks`` (as the
-        oracle writes them), ``stride`` bytes apart. Calls are made on ``sets`` of them: as many, or copies on the device.
+        oracle writes them), ``stride`` bytes apart. Calls are made on ``sets``: these, or copies on the device.
         """
         with open(request["path"], "r+b") as file:  # noqa: PTH123
             self._map = mmap.mmap(file.fileno(), 0)

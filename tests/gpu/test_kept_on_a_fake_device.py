@@ -18,8 +18,17 @@ from shared.events import Status
 from tests.gpu.fake_device import FakeDevice, fake_device
 from tests.integration.hosted import softmax_module
 from tests.integration.hosted.softmax_module import (
-    LIMITS, ONE_TENSOR, RIGHT, SPEC, Lab, array_of, forward, said, softmax, values,
-)  # fmt: skip
+    LIMITS,
+    ONE_TENSOR,
+    RIGHT,
+    SPEC,
+    Lab,
+    array_of,
+    forward,
+    said,
+    softmax,
+    values,
+)
 
 pytestmark = pytest.mark.timeout(90)
 
