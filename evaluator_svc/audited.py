@@ -62,9 +62,9 @@ class Timed(Launcher, Protocol):
 
 def worked_ns(ran: Ran) -> int:
     """What the candidate worked: the processor's time as the kernel accounts it. On a GPU that says nothing, and its
-    device's is told by events in the candidate's own process, which can be forged: there it is the controller's clock.
+    device's could be told by the candidate's own process only: there it is the controller's clock.
     """
-    return ran.cpu_ns if ran.device_ns is None else ran.elapsed_ns
+    return ran.elapsed_ns if ran.on_device else ran.cpu_ns
 
 
 class Audited:

@@ -164,8 +164,8 @@ class Evaluator:
             async with self._benches.use(*await self._place(request.operator, request.threads)) as bench:
                 source = await self._text(request.kernel.source_hash)
                 job = _Job(request=request, source=source, bench=bench, watch=watch, ledger=ledger)
-                if request.purpose is Purpose.SEARCH and self._target.timed:
-                    bench.start_baselines()
+                if request.purpose is Purpose.SEARCH and self._target.timed and not self._target.on_gpu:
+                    bench.start_baselines()  # a GPU is at rest but for whoever is timed on it
                 evaluation = await self._stages(job)
         except Unavailable:
             raise

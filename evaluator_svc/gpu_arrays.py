@@ -39,6 +39,11 @@ def strided(flat: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
     return _cupy().lib.stride_tricks.as_strided(flat, shape, strides)
 
 
+def release() -> None:
+    """Give memory that nothing uses back to the driver: other processes use the device, too."""
+    _cupy().get_default_memory_pool().free_all_blocks()
+
+
 def synchronise() -> None:
     """Wait for what this process has asked its device for."""
     _cupy().cuda.runtime.deviceSynchronize()

@@ -149,6 +149,7 @@ class Measurer:
         hopeless = self._settings.timing.hopeless_rounds
         delta = self._floor.delta(bench.threads)
         stopping = Stopping(fewest=rounds[0], most=rounds[1], delta=delta, hopeless_rounds=hopeless)
+        pool = subject.pool or await bench.pool()  # what is made for it on a device is made by now
         held = bench.target.on_gpu and not await asyncio.to_thread(self._launchers.unkept)
         cache_bytes = bench.target.cache_bytes if held else 0
         runner = self._launchers.open(
@@ -168,7 +169,7 @@ class Measurer:
                 runner,
                 subject.baselines,
                 suite.public[0],
-                subject.pool or await bench.pool(),
+                pool,
                 self._poison,
                 self._settings.timing,
                 call_s=limits.call_s,

@@ -174,7 +174,8 @@ class Child:
         resources.callback(os.close, watch)
         self.observed = Observed(watch, nested=self._zygote.nested and self._zygote.profile.own_processes)
         resources.callback(self.kill)
-        self.exporting = self._zygote.profile.device != CPU and not self._kept
+        self.on_device = self._zygote.profile.device != CPU
+        self.exporting = self.on_device and not self._kept
         if not self.exporting and not self._kept:
             try:
                 self.memory = Memory(self.observed.pid)

@@ -43,6 +43,7 @@ class Arrays(Protocol):
     def wrap(self, address: int, nbytes: int, owner: object) -> Any: ...
     def strided(self, flat: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any: ...
     def synchronise(self) -> None: ...
+    def release(self) -> None: ...
 
 
 class Unreadable(Exception):
@@ -180,6 +181,7 @@ class DeviceMemory:
         self._inputs = self._given = self._results = None
         while self._owned:
             self._driver.free(self._owned.pop())
+        self.arrays.release()
 
     def _allocated(self, nbytes: int) -> tuple[int, Any]:
         address = self._driver.allocate(nbytes)

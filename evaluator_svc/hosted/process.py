@@ -309,6 +309,7 @@ def _sum(one: Ran, other: Ran) -> Ran:
         runner_ns=one.runner_ns + other.runner_ns,
         cpu_ns=one.cpu_ns + other.cpu_ns,
         return_code=0,
+        on_device=other.on_device,
         device_ns=None if other.device_ns is None else (one.device_ns or 0) + other.device_ns,
         settle_ns=other.settle_ns,
     )

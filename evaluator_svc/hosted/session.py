@@ -31,6 +31,7 @@ from evaluator_svc.runner.ending import RunFailure, failure
 from evaluator_svc.runner.process import HIDDEN_EACH_NS, HIDDEN_NS, HIDDEN_SHARE, Ran
 from evaluator_svc.runner.protocol import Report
 from evaluator_svc.tensors import TensorSpec
+from shared.errors import Retryable
 from shared.events import Status
 
 PRIMING_CALLS = 2
@@ -185,11 +186,11 @@ class Session:
         self._early, self._worked, self._commands = self._early + early, self._worked + spent, self._commands + 1
         if self._early > EARLY_NS + HIDDEN_EACH_NS * self._commands + HIDDEN_SHARE * self._worked:
             return child.end(ending.began_early(self._early))
-        if self._late > HIDDEN_NS + HIDDEN_EACH_NS * self._commands + HIDDEN_SHARE * self._worked:
-            return child.end(ending.went_on(self._late))
         failed = self._restless()
         if failed is not None:
             return child.end(failed)
+        if self._late > HIDDEN_NS + HIDDEN_EACH_NS * self._commands + HIDDEN_SHARE * self._worked:
+            return child.end(ending.went_on(self._late))
         page = child.page()
         sets = sorted({(first_set + i) % self._sets for i in range(calls)})
         failed = _thrown(child.report(), answer.kind) or self._exported(sets, timeout_s) or self._read(page, sets)
@@ -223,6 +224,7 @@ class Session:
             cpu_ns=spent,
             return_code=0,
             device_ns=clock,
+            on_device=self.child.on_device,
             settle_ns=settle_ns,
         )
 
@@ -257,12 +259,18 @@ class Session:
         return failed
 
     def _restless(self) -> RunFailure | None:
-        """Whether a frozen candidate's device still works for it: freezing stops a processor only."""
+        """Whether a frozen candidate's device still works for it: freezing stops a processor only.
+
+        Raises:
+            Retryable: it works without the candidate, too.
+        """
         busy_ns = self._rest.busy_ns() if self._rest is not None else None
         if self._rest is None or busy_ns is None:
             return None
-        said = f"an operation of ours takes {busy_ns / 1e3:.0f} µs, {self._rest.rest_ns / 1e3:.0f} µs at rest"
-        return failure(Status.CHEAT, Layer.LATE, reason="the device worked outside of the calls", probe=said)
+        self.child.kill()
+        if self._rest.busy_ns() is not None:
+            raise Retryable("the GPU is busy with others' work")
+        return ending.device_worked(busy_ns)
 
     def _mutated(self, first_set: int, calls: int) -> RunFailure | None:
         """An input that was written to: a device's memory knows no reader who may not write."""

@@ -10,6 +10,7 @@
 | processor time spent after the answer to a command, or before it was asked to work | CHEAT | independent clocks |
 | a device's time longer than the controller's around it | CHEAT | independent clocks |
 | processor time spent between two commands | CHEAT | thread audit |
+| a device at work when no call is under way | CHEAT | output fingerprint |
 | an allocation was refused and the kernel failed or gave up; killed for memory | OUT_OF_MEMORY | resource limits |
 | printed more than it may | RUNTIME_ERROR | resource limits |
 | write into an input | MUTATED_INPUT | input immutability |
@@ -39,7 +40,8 @@ UNHEARD = "a system call with signals blocked, as system() and posix_spawn() mak
 KILLED = 128 + signal.SIGKILL
 WORKED_BEFORE, WORKED_AFTER = "worked_before_it_was_asked_ns", "worked_after_its_answer_ns"
 WORKED_BETWEEN, DEVICE = "worked_between_calls_ns", "device_ns"
-TIMES = (WORKED_BEFORE, WORKED_AFTER, WORKED_BETWEEN, DEVICE)
+DEVICE_BUSY = "own_operation_on_the_device_ns"
+TIMES = (WORKED_BEFORE, WORKED_AFTER, WORKED_BETWEEN, DEVICE, DEVICE_BUSY)
 """Evidence that is a time: it accuses when it is found again."""
 DEVICE_SHARE, DEVICE_SLACK_NS = 1.05, 300_000
 """What events of a device may come to in times of the wall clock around them, and besides: they tell half
@@ -131,6 +133,11 @@ def impossible_clock(device_ns: int | None, elapsed_ns: int) -> RunFailure | Non
     if device_ns is None or device_ns <= DEVICE_SHARE * elapsed_ns + DEVICE_SLACK_NS:
         return None
     return failure(Status.CHEAT, Layer.CLOCKS, **{DEVICE: device_ns}, controller_ns=elapsed_ns)
+
+
+def device_worked(probe_ns: int) -> RunFailure:
+    """Its device worked when nothing was asked of it: an operation of the controller's own had to wait for so long."""
+    return failure(Status.CHEAT, Layer.LATE, reason="the device worked outside of the calls", **{DEVICE_BUSY: probe_ns})
 
 
 def busy_between(spent_ns: int, pause_ns: int) -> RunFailure:

@@ -51,7 +51,8 @@ class Ran:
     ``elapsed_ns``: the controller's clock, around the block. ``runner_ns``: the runner's clock, evidence.
     ``cpu_ns``: processor time of the whole process as the kernel accounts it, since the answer before (hosted: since it
     was woken). ``return_code``: of ke_launch.
-    ``device_ns``: events of a GPU around the calls, where there is one. ``settle_ns``: the controller's clock around
+    ``device_ns``: events of a GPU around the calls, where its own process keeps them. ``on_device``: it works on a GPU,
+    so that its processor time says little. ``settle_ns``: the controller's clock around
     the empty command that followed.
     """
 
@@ -60,6 +61,7 @@ class Ran:
     cpu_ns: int
     return_code: int
     device_ns: int | None = None
+    on_device: bool = False
     settle_ns: int | None = None
 
 

@@ -25,7 +25,7 @@ from evaluator_svc.sandbox import Mount
 SOURCE = Path(__file__).parent / "fake_cuda" / "fake_cuda.cpp"
 BYTES = 256 << 20
 VARIABLE = "KE_FAKE_CUDA"
-BUSY_AT, REFUSES_AT = 0, 8
+BUSY_AT, REFUSES_AT, USED_AT, PAGE = 0, 8, 16, 4096
 FOREIGN = 1 << 46
 """From here on addresses are other processes' memory: ``kForeign``."""
 
@@ -55,6 +55,9 @@ class FakeArrays:
     def strided(self, flat: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
         return as_strided(flat, shape=shape, strides=strides)
 
+    def release(self) -> None:
+        """What is not used is gone."""
+
     def synchronise(self) -> None:
         """Everything is done at once here."""
 
@@ -78,6 +81,7 @@ class FakeDevice:
         with self.memory.open("r+b") as file:
             file.truncate(0)
             file.truncate(BYTES)
+        self._set(USED_AT, PAGE)
 
     def profile(self) -> Profile:
         """A fork server whose candidates have tensors on the processor and this device's driver."""
