@@ -26,8 +26,8 @@ SOURCE = Path(__file__).parent / "fake_cuda" / "fake_cuda.cpp"
 BYTES = 256 << 20
 VARIABLE = "KE_FAKE_CUDA"
 BUSY_AT, REFUSES_AT, USED_AT, PAGE = 0, 8, 16, 4096
-FOREIGN = 1 << 46
-"""From here on addresses are other processes' memory: ``kForeign``."""
+FOREIGN, FOREIGN_END = 1 << 46, (1 << 46) + (1 << 44)
+"""Addresses of other processes' memory: ``kForeign``."""
 
 
 class FakeArrays:
@@ -44,7 +44,7 @@ class FakeArrays:
 
     def wrap(self, address: int, nbytes: int, owner: object) -> Any:
         del owner
-        if address < FOREIGN:
+        if not FOREIGN <= address < FOREIGN_END:
             return np.frombuffer((ctypes.c_char * nbytes).from_address(address), dtype=np.uint8)
         copy = np.empty(nbytes, dtype=np.uint8)
         code = self._driver.cuMemcpyDtoH_v2(copy.ctypes.data_as(ctypes.c_void_p), ctypes.c_uint64(address),

@@ -1,7 +1,8 @@
 // A libcuda.so.1 without a device: exactly the calls of cuda_driver.py.
 //
 // $KE_FAKE_CUDA is a file that stands for the device. Its first page holds what tests and hostile kernels set: until
-// when the device is busy (u64, ns of CLOCK_MONOTONIC), whether handles are refused (u64), the allocator's mark (u64).
+// when the device is busy (u64, ns of CLOCK_MONOTONIC), whether handles are refused (u64), the allocator's mark (u64), and
+// for which process it is busy (u64, as that one knows itself; 0: for one that never ends).
 // Memory from cuMemAlloc lies in the file, and every process maps the file. Other memory of a process (results of
 // torch on the processor) is taken for device memory, too, in allocations of 1 MiB: handles name process and address,
 // and it is read by process_vm_readv.
@@ -23,7 +24,7 @@
 namespace {
 constexpr uint64_t kBytes = 256ull << 20, kPage = 4096, kChunk = 1ull << 20, kForeign = 1ull << 46;
 constexpr int kInvalid = 1, kNoDevice = 100, kOwn = 201, kRefused = 801;
-struct Control { std::atomic<uint64_t> busy_until, refuses, used; };
+struct Control { std::atomic<uint64_t> busy_until, refuses, used, busy_for; };
 struct Handle { char bytes[64]; };
 struct Named { uint64_t magic, in_file, pid, address, size; };  // at the beginning of a handle
 constexpr uint64_t kMagic = 0x4b45464b;
@@ -47,9 +48,6 @@ uint64_t now() {
   timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return uint64_t(t.tv_sec) * 1000000000ull + uint64_t(t.tv_nsec);
-}
-void take_turns() {  // a turn of somebody else's work is waited for
-  if (control->busy_until > now()) { timespec t{0, 4000000}; nanosleep(&t, nullptr); }
 }
 // A process in a namespace knows itself by another number: out here it is the one that is called so in there and has
 // the device mapped. 0 if there is none.
@@ -77,6 +75,13 @@ uint64_t found_by(uint64_t inner) {
   }
   if (all) closedir(all);
   return found;
+}
+void take_turns() {  // a turn of somebody else's work is waited for
+  if (control->busy_for == uint64_t(getpid())) return;
+  if (control->busy_until > now() && control->busy_for && !found_by(control->busy_for)) control->busy_until = 0;
+  if (control->busy_until <= now()) return;
+  timespec t{0, 4000000};
+  nanosleep(&t, nullptr);
 }
 }  // namespace
 
