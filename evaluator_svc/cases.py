@@ -150,8 +150,11 @@ def widened(stored: Array, dtype: DType) -> Array:
 def narrowed(values: Array, dtype: DType) -> Array:
     """Values as stored elements, rounded to nearest (bf16: its 16 bits)."""
     if dtype is DType.BF16:
-        bits = contiguous(values.astype(np.float32, copy=False)).view(np.uint32)
-        return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+        single = contiguous(values.astype(np.float32, copy=False))
+        bits = single.view(np.uint32)
+        rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+        # A GPU's NaN has every bit set, and rounding would carry it into the sign.
+        return np.where(np.isnan(single), bits >> 16, rounded).astype(np.uint16)
     with np.errstate(over="ignore"):
         return contiguous(values).astype(_NUMPY[dtype])
 

@@ -51,7 +51,8 @@ class Poison:
         pool = self._beside(target)
         stain = Stain(secrets.randbelow(POOL_BYTES // WORD) * WORD, target.size)
         whole = target.size - target.size % POOL_BYTES
-        target[:whole].reshape(-1, POOL_BYTES)[...] = pool[stain.offset : stain.offset + POOL_BYTES]
+        if whole:
+            target[:whole].reshape(-1, POOL_BYTES)[...] = pool[stain.offset : stain.offset + POOL_BYTES]
         target[whole:] = pool[stain.offset : stain.offset + target.size - whole]
         return stain
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evaluator_svc.arrays import DEVICE_CHUNK, Bytes, flat, on_device, on_host
+from evaluator_svc.arrays import Bytes, chunk, flat, on_device, on_host
 from evaluator_svc.cases import Case, elements, widened
 from evaluator_svc.judge import Verdict
 from evaluator_svc.layers import Layer, caught
 from shared.events import Entry, Status
 
 COMPARED = 1 << 20
-"""Bytes at a time; on a device ``DEVICE_CHUNK``."""
+"""Bytes at a time; on a device a chunk of them."""
 
 
 def unequal(case: Case, one: Sequence[Bytes], other: Sequence[Bytes], reason: str) -> Verdict | None:
@@ -42,7 +42,7 @@ def nondeterministic(case: Case, output: int, runs: tuple[Bytes, Bytes], reason:
 def first_difference(one: Bytes, other: Bytes) -> int | None:
     """Position of the first unequal byte, None for equal bytes. Both lie in the same place."""
     first, second = flat(one), flat(other)
-    step = DEVICE_CHUNK if on_device(first) else COMPARED
+    step = chunk(first) if on_device(first) else COMPARED
     for start in range(0, first.size, step):
         mine, theirs = first[start : start + step], second[start : start + step]
         if not bool(np.array_equal(mine, theirs)):

@@ -147,7 +147,7 @@ wire.share = lie
 """
 LIES = {
     "a handle of nothing": ("bytes(64)", "offset", "no device memory"),
-    "an offset past its allocation": ("handle", "1 << 30", "past its allocation"),
+    "an offset past its allocation": ("handle", "1 << 33", "past its allocation"),
     "an offset that wraps": ("handle", "(1 << 64) - 8", "past its allocation"),
 }
 

@@ -4,7 +4,7 @@
 // when the device is busy (u64, ns of CLOCK_MONOTONIC), whether handles are refused (u64), the allocator's mark (u64), and
 // for which process it is busy (u64, as that one knows itself; 0: for one that never ends).
 // Memory from cuMemAlloc lies in the file, and every process maps the file. Other memory of a process (results of
-// torch on the processor) is taken for device memory, too, in allocations of 1 MiB: handles name process and address,
+// torch on the processor) is taken for device memory, too, in allocations of 2 GiB: handles name process and address,
 // and it is read by process_vm_readv.
 #include <dirent.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #include <string>
 
 namespace {
-constexpr uint64_t kBytes = 256ull << 20, kPage = 4096, kChunk = 1ull << 20, kForeign = 1ull << 46;
+constexpr uint64_t kBytes = 256ull << 20, kPage = 4096, kChunk = 1ull << 31, kForeign = 1ull << 46;
 constexpr int kInvalid = 1, kNoDevice = 100, kOwn = 201, kRefused = 801;
 struct Control { std::atomic<uint64_t> busy_until, refuses, used, busy_for; };
 struct Handle { char bytes[64]; };
@@ -127,7 +127,7 @@ int cuMemGetAddressRange_v2(uint64_t* start, size_t* size, uint64_t p) {
     *size = *found;
   } else {
     *start = p / kChunk * kChunk;
-    *size = 2 * kChunk;
+    *size = kChunk;
   }
   return p ? 0 : kInvalid;
 }
