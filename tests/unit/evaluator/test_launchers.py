@@ -9,7 +9,6 @@ import pytest
 
 from evaluator_svc.cases import Case, Suite
 from evaluator_svc.hosted.box import INTERPRETED, PYTHON
-from evaluator_svc.hosted.on_gpu import FlushedRunner
 from evaluator_svc.hosted.process import HostedRunner
 from evaluator_svc.launchers import Launchers
 from evaluator_svc.runner.process import Runner
@@ -59,11 +58,16 @@ def test_a_module_is_run_by_the_hosted_runner_on_its_targets_own_fork_server(ope
     assert (on_cores._profile, interpreted._profile) == (PYTHON, INTERPRETED)
 
 
-def test_on_a_gpu_it_has_the_time_of_the_flushes_taken_off(opened):
-    runner = opened(Kind.GPU, flush_ns=40_000.0)
-    assert type(runner) is FlushedRunner
-    assert runner.flush_ns == 40_000.0
+def test_on_a_gpu_that_shares_no_memory_results_are_copied_by_the_candidates_side(opened):
+    runner = opened(Kind.GPU)
+    assert type(runner) is HostedRunner
     assert runner._profile.device == "cuda"
+
+
+def test_without_cupy_a_gpus_worker_can_say_why_it_does_not_hold_the_arrays_itself():
+    launchers = Launchers(Target(kind=Kind.GPU, device="GPU-1"))
+    assert "CuPy does not work here" in launchers.unkept()
+    assert Launchers(Target(kind=Kind.CPU, device="cpu")).unkept() == ""
 
 
 def test_it_is_warmed_up_on_the_operators_first_case(opened):
