@@ -130,7 +130,7 @@ def test_whatever_a_claim_says_it_is_refused_by_the_contract(fields, status):
 
 @given(st.binary(min_size=1, max_size=300))
 def test_no_page_is_beyond_reading(pattern):
-    page = (pattern * wire.page_bytes(2, 2))[: wire.page_bytes(2, 2)]
+    page = (pattern * wire.page_bytes(4))[: wire.page_bytes(4)]
     wire.read_text(page)
     wire.read_clock(page)
     for place in range(4):
@@ -139,7 +139,7 @@ def test_no_page_is_beyond_reading(pattern):
 
 
 def test_what_is_packed_is_unpacked():
-    page = memoryview(bytearray(wire.page_bytes(2, 1)))
+    page = memoryview(bytearray(wire.page_bytes(2)))
     wire.forget(page, 2)
     result = Result(claim=0, dtype=0, ndim=2, address=4096, shape=(3, 4), strides=(4, 1))
     wire.pack(page, 1, result)
