@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluator_svc.arrays import assign, equal
+from evaluator_svc.arrays import assign, beside, equal
 from evaluator_svc.cases import Case
 from evaluator_svc.correctness import Launcher
 from evaluator_svc.freshness import Values, right
@@ -202,7 +202,7 @@ class Audited:
         for index in range(len(self._values[0].fresh.case.references)):
             rows = self._runner.output_rows(index)
             if len(self._copies) <= index:
-                self._copies.append(np.empty_like(rows))
+                self._copies.append(rows.copy())
             place = 0
             for begin, end in turns(self._sets[0], count, self._runner.sets):
                 self._copies[index][place : place + end - begin] = rows[begin:end]
@@ -235,7 +235,7 @@ class Audited:
                 many = max(1, TOGETHER_BYTES // max(1, reference.spec.nbytes))
                 for start in range(0, len(plain), many):
                     some, copies = plain[start : start + many], self._copies[index]
-                    together = copies[some] if len(some) > 1 else copies[some[0]][None]
+                    together = copies[beside(np.asarray(some), copies)] if len(some) > 1 else copies[some[0]][None]
                     found += [some[i] for i in np.flatnonzero(~near(reference, together))]
         return sorted(set(found))
 

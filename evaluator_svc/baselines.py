@@ -14,6 +14,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from evaluator_svc.arrays import assign
 from evaluator_svc.freshness import Fresh
 from evaluator_svc.oracle import new_seed
 from evaluator_svc.runner.program import stopwatch_library
@@ -102,7 +103,7 @@ class Baselines:
         places = list(sets)
         for rows, data in zip(self._rows, inputs, strict=True):
             for set_ in places:
-                rows[set_] = data
+                assign(rows[set_], data)
         self._stale = self._target.on_gpu
 
     def fill(self, pool: Sequence[Fresh], span: int, *, again: bool = False) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from evaluator_svc.arrays import Bytes, assign, on_device, on_host
+from evaluator_svc.arrays import Bytes, assign, on_device
 from evaluator_svc.cases import Case
 from evaluator_svc.catalogue import ONE_ELEMENT
 from evaluator_svc.judge import NOT_PROPAGATED, Verdict, judge
@@ -198,6 +198,7 @@ class _Stage:
 
     async def relation(self, case: Case, relation: Relation) -> Verdict:
         """Related calls, whose outputs are compared with each other: no answer exists that could be stolen."""
+        case = self.beside(case)
         seed = secrets.randbits(32)
         variants = relation.variants(case, seed)
         for set_, inputs in enumerate(variants):
@@ -208,8 +209,7 @@ class _Stage:
         if failed is not None:
             return failed
         count = len(case.references)
-        # Variants are made in memory, of operators that are not large, and so compared there.
-        given = [[_in_memory(self._output(set_, i)) for i in range(count)] for set_ in range(len(variants))]
+        given = [[self._output(set_, i) for i in range(count)] for set_ in range(len(variants))]
         reason = broken(relation, case, given, seed)
         self._ledger.check(Layer.JUDGE.value, f"property: {relation.name}", reason or "holds")
         if reason is None:
@@ -318,11 +318,6 @@ class _Stage:
             passed = passed if passed.evidence else verdict
             self.said += tuple(entry for entry in verdict.evidence if entry.name == NOT_PROPAGATED)
         return passed
-
-
-def _in_memory(output: Bytes) -> Bytes:
-    """In this process' memory."""
-    return on_host(output) if on_device(output) else output  # type: ignore[arg-type]
 
 
 def _outcome(verdict: Verdict) -> str:

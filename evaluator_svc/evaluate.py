@@ -87,8 +87,8 @@ class Evaluator:
     def __init__(self, ports: Ports, settings: Settings, toolchain: Toolchain) -> None:
         self._ports, self.settings, self._toolchain = ports, settings, toolchain
         self._target = target_of(settings.chip)
-        self._benches = Workbenches(settings, self._target)
         self._launchers = Launchers(self._target)
+        self._benches = Workbenches(settings, self._target, self._launchers.place)
         self._poison = Poison()
         self._device = Device(
             ports.cache.leases,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evaluator_svc import gpu_arrays
+from evaluator_svc.arrays import on_host
 from evaluator_svc.cases import Suite
 from evaluator_svc.emulated.process import EmulatedRunner
 from evaluator_svc.external.process import ExternalRunner
@@ -14,6 +15,7 @@ from evaluator_svc.hosted.box import INTERPRETED, PYTHON, Profile, offline
 from evaluator_svc.hosted.keeping import Keeping
 from evaluator_svc.hosted.kept import KeptRunner
 from evaluator_svc.hosted.process import HostedRunner, Hosts
+from evaluator_svc.placing import Place
 from evaluator_svc.runner.layout import Spacing
 from evaluator_svc.runner.process import Runner, RunnerLimits
 from evaluator_svc.target import Kind, Target
@@ -47,6 +49,11 @@ class Launchers:
         if self._keeping is None:
             self._keeping = Keeping(gpu_arrays)
         return self._keeping.ask()
+
+    def place(self) -> Place:
+        """What brings an array to where kernels' outputs are judged. Blocking, as ``unkept``."""
+        held = self._target.on_gpu and not self.unkept()
+        return gpu_arrays.placed if held else on_host
 
     def open(
         self,

@@ -21,6 +21,7 @@ from evaluator_svc.cases import Case, Suite
 from evaluator_svc.catalogue import kept
 from evaluator_svc.freshness import Fresh, Values
 from evaluator_svc.oracle import Oracle, new_seed
+from evaluator_svc.placing import Place
 from evaluator_svc.runner.program import hosted_library
 from evaluator_svc.scratch import CASES, Scratch, sweep
 from evaluator_svc.settings import Settings
@@ -50,7 +51,10 @@ class Workbench:
         cpus: tuple[int, ...],
         settings: Settings,
         target: Target,
+        placing: Callable[[], Place],
     ) -> None:
+        """``placing`` gives what brings arrays to where kernels' outputs are judged; it may block."""
+        self._placing = placing
         self.operator, self.threads, self.cpus, self.target = operator, threads, cpus, target
         self._source, self._settings = source, settings
         self._stack = AsyncExitStack()
@@ -131,7 +135,13 @@ class Workbench:
         child = TrustedChild("oracle", cpus=(), environment=self._environment(), where=self.operator.name)
         await self._stack.enter_async_context(child)
         self._children.append(child)
-        oracle = Oracle(child, self.operator, self._scratch, timeout_s=self._settings.limits.oracle_s)
+        oracle = Oracle(
+            child,
+            self.operator,
+            self._scratch,
+            timeout_s=self._settings.limits.oracle_s,
+            placed=await asyncio.to_thread(self._placing),
+        )
         await oracle.open(self._source, self.threads, self.target.torch_device)
         return oracle
 
@@ -200,9 +210,9 @@ class Workbench:
 class Workbenches:
     """The workbenches of a worker; beyond the limit, the least recently used that nobody uses is closed."""
 
-    def __init__(self, settings: Settings, target: Target) -> None:
+    def __init__(self, settings: Settings, target: Target, placing: Callable[[], Place]) -> None:
         sweep()
-        self._settings, self._target = settings, target
+        self._settings, self._target, self._placing = settings, target, placing
         self._open: OrderedDict[tuple[str, int], Workbench] = OrderedDict()
         self._users: Counter[Workbench] = Counter()
 
@@ -214,7 +224,9 @@ class Workbenches:
         key = (operator.source_hash, threads)
         bench = self._open.get(key)
         if bench is None or bench.lost:
-            bench = self._open[key] = Workbench(operator, source, threads, cpus, self._settings, self._target)
+            bench = self._open[key] = Workbench(
+                operator, source, threads, cpus, self._settings, self._target, self._placing
+            )
         self._open.move_to_end(key)
         self._users[bench] += 1
         try:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from evaluator_svc.arrays import Bytes
 from evaluator_svc.cases import Case
 from evaluator_svc.external import contract
 from evaluator_svc.external.contract import Answer, Breach
@@ -40,7 +41,7 @@ class Costed:
 
 
 async def cost(
-    runner: Profiles, case: Case, answers: Sequence[bytes], poison: Poison, tools: External, chip: str
+    runner: Profiles, case: Case, answers: Sequence[Bytes], poison: Poison, tools: External, chip: str
 ) -> Costed:
     """Profile ``case`` as often as the sheet says. Outputs of profiled calls are judged as those of others, and have to
     be ``answers`` again where there are any.
@@ -92,7 +93,7 @@ async def cost(
     return Costed(verdict=verdict, estimate=estimate, diagnosis=diagnosis)
 
 
-def _judged(runner: Profiles, case: Case, answers: Sequence[bytes], answer: Answer) -> Verdict:
+def _judged(runner: Profiles, case: Case, answers: Sequence[Bytes], answer: Answer) -> Verdict:
     if answer.code != 0:
         evidence = (caught(Layer.CRASH), Entry(name="return_code", value=str(answer.code)))
         return Verdict(status=Status.RUNTIME_ERROR, evidence=evidence)

@@ -120,7 +120,7 @@ class DeviceMemory:
                 some = slice(start, min(start + COMPARED_BYTES, part.stop))
                 differs = self._inputs[some].view(np.uint64) != self._given[some].view(np.uint64)
                 if bool(differs.any()):
-                    word = start + int(differs.argmax()) * WORD
+                    word = start + int(np.argmax(differs)) * WORD
                     one, other = (on_host(m[word : word + WORD]) for m in (self._inputs, self._given))
                     return self.inputs.where(word + int(np.argmax(one != other)))
         return None

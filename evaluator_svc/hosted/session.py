@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluator_svc.arrays import on_host
 from evaluator_svc.hosted import outputs as contract
 from evaluator_svc.hosted import wire
 from evaluator_svc.hosted.child import CPU, Candidate, Child
@@ -106,7 +107,7 @@ class Session:
                 self._kept.write_sets(range(self._sets), index, data)
                 continue
             for set_ in range(self._sets):
-                self._buffers.write(set_, index, data)
+                self._buffers.write(set_, index, on_host(data))
         if self._kept is not None:
             self._kept.give(0, self._sets)
         limit = self._limits.load_s if self._compiles else min(self._limits.load_s, QUICK_S)

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from evaluator_svc.hosted.box import Profile
 from evaluator_svc.hosted.keeping import Keeping
 from evaluator_svc.runner.program import compiler
 from evaluator_svc.sandbox import Mount
+from tests.fakes.device_arrays import NAMESPACE, DeviceArray, device
 
 SOURCE = Path(__file__).parent / "fake_cuda" / "fake_cuda.cpp"
 BYTES = 256 << 20
@@ -31,7 +31,7 @@ FOREIGN, FOREIGN_END = 1 << 46, (1 << 46) + (1 << 44)
 
 
 class FakeArrays:
-    """In the place of ``gpu_arrays``: NumPy's arrays over the file; of a candidate's memory, a copy as it is now."""
+    """In the place of ``gpu_arrays``: doubles over the file; of a candidate's memory, over a copy as it is now."""
 
     def __init__(self, library: Path) -> None:
         self._driver = ctypes.CDLL(str(library))
@@ -40,20 +40,21 @@ class FakeArrays:
         return ""
 
     def placed(self, data: Any) -> Any:
-        return np.array(data)
+        return device(data)
 
     def wrap(self, address: int, nbytes: int, owner: object) -> Any:
         del owner
         if not FOREIGN <= address < FOREIGN_END:
-            return np.frombuffer((ctypes.c_char * nbytes).from_address(address), dtype=np.uint8)
+            return DeviceArray(np.frombuffer((ctypes.c_char * nbytes).from_address(address), dtype=np.uint8))
         copy = np.empty(nbytes, dtype=np.uint8)
-        code = self._driver.cuMemcpyDtoH_v2(copy.ctypes.data_as(ctypes.c_void_p), ctypes.c_uint64(address),
-                                            ctypes.c_size_t(nbytes))  # fmt: skip
+        code = self._driver.cuMemcpyDtoH_v2(
+            copy.ctypes.data_as(ctypes.c_void_p), ctypes.c_uint64(address), ctypes.c_size_t(nbytes)
+        )
         assert code == 0, f"cuMemcpyDtoH failed with error {code}"
-        return copy
+        return DeviceArray(copy)
 
     def strided(self, flat: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-        return as_strided(flat, shape=shape, strides=strides)
+        return NAMESPACE.lib.stride_tricks.as_strided(flat, shape=shape, strides=strides)
 
     def release(self) -> None:
         """What is not used is gone."""

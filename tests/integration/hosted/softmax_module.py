@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluator_svc.arrays import on_host
 from evaluator_svc.hosted.process import HostedRunner, Hosts
 from evaluator_svc.runner.box import RunnerLimits
 from evaluator_svc.runner.process import Ran, RunFailure
@@ -51,7 +52,7 @@ def softmax(x: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def array_of(runner: HostedRunner, set_: int = 0, output: int = 0, spec: TensorSpec = SPEC) -> NDArray[Any]:
     kinds = {DType.F32: np.float32, DType.I64: np.int64}
-    return np.frombuffer(runner.output_bytes(set_, output), dtype=kinds[spec.dtype]).reshape(spec.shape).copy()
+    return np.frombuffer(on_host(runner.output_bytes(set_, output)), dtype=kinds[spec.dtype]).reshape(spec.shape).copy()
 
 
 def said(outcome: Ran | RunFailure) -> str:
