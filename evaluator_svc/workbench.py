@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from evaluator_svc.admission import Admission, admit
+from evaluator_svc.arrays import on_host
 from evaluator_svc.baselines import Baselines
 from evaluator_svc.block_sets import sets_for
 from evaluator_svc.cases import Case, Suite
@@ -51,7 +52,7 @@ class Workbench:
         cpus: tuple[int, ...],
         settings: Settings,
         target: Target,
-        placing: Callable[[], Place],
+        placing: Callable[[], Place] = lambda: on_host,
     ) -> None:
         """``placing`` gives what brings arrays to where kernels' outputs are judged; it may block."""
         self._placing = placing
