@@ -19,6 +19,8 @@ BUFFER_ID = 7
 """``CU_POINTER_ATTRIBUTE_BUFFER_ID``: of an allocation, never given again in a process' life."""
 UNOPENED = "the inputs cannot be opened in a candidate's box"
 """What the candidate's side says first where it cannot open the controller's memory; no foreign line has run then."""
+BLOCK_BYTES = 2 << 20
+"""What the driver takes for itself at a time."""
 L2_BYTES = 38
 """``CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE``."""
 
@@ -70,9 +72,12 @@ class Driver:
         return size.value
 
     def allocate(self, size: int) -> int:
-        """The address of ``size`` new bytes, an allocation of their own, which other processes can open."""
-        address = ctypes.c_uint64()
-        self._do("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
+        """The address of ``size`` new bytes, an allocation of their own, which other processes can open.
+
+        The driver lays small allocations side by side, and who opens one may reach its neighbours: these have none.
+        """
+        address, whole = ctypes.c_uint64(), -(-max(size, 1) // BLOCK_BYTES) * BLOCK_BYTES
+        self._do("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(whole))
         return address.value
 
     def free(self, address: int) -> None:

@@ -93,12 +93,14 @@ class Kept:
 
         The clock is running: the driver is asked once for an allocation, and in every block whether it is still that.
         """
+        if self._base <= address < self._end:
+            return self._handle, address - self._base
         place = bisect_right(self._bases, address) - 1
         known = self._known[place] if place >= 0 else None
         if known is None or address >= known.end or known.asked != self._block:
             known = self._asked(address, known)
             if known is None:
-                return (self._handle, address - self._base) if self._base <= address < self._end else None
+                return None
         return known.handle, address - known.base
 
     def _asked(self, address: int, known: _Known | None) -> _Known | None:

@@ -85,10 +85,6 @@ class DeviceMemory:
         """What the input of the next block is: bytes on the device, to read or to write."""
         return self._tensor(self._given, self.inputs, set_, index)
 
-    def input_rows(self, index: int) -> Any:
-        """The same of all sets: sets x bytes."""
-        return self._rows(self._given, self.inputs, index)
-
     def output(self, set_: int, index: int) -> Any:
         """What was read last: bytes on the device."""
         return self._tensor(self._results, self.outputs, set_, index)
@@ -97,12 +93,8 @@ class DeviceMemory:
         """The same of all sets: sets x bytes."""
         return self._rows(self._results, self.outputs, index)
 
-    def write(self, set_: int, index: int, data: Any) -> None:
-        """Fill an input from an array on the device, or from anything with the buffer protocol."""
-        self.input(set_, index)[...] = self.here(data)
-
     def write_sets(self, sets: Sequence[int], index: int, data: Any) -> None:
-        """Fill an input of several sets with the same bytes."""
+        """Fill an input of several sets from an array on the device, or from anything with the buffer protocol."""
         here = self.here(data)
         for set_ in sets:
             self.input(set_, index)[...] = here

@@ -10,6 +10,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from shared.errors import Retryable
 
@@ -17,12 +18,23 @@ TIMES, SLACK_NS = 8.0, 60_000
 """A device at rest answers within so many times the median and so much more, for the processor's noise."""
 PROBES = 20
 """To learn what rest is."""
-PAUSE_S = 0.004
-"""Before the probe that decides: longer than a turn."""
+TRIES, PAUSE_S = 3, 0.004
+"""A device is at work when so many probes wait, so far apart: longer than a turn, because the next operation in our own
+turn is quick beside whatever load. One alone may be the processor's noise."""
 REST_MOST_NS = 150_000
 """Where even the median probe takes longer, others have the device."""
-CHARGED_TIMES = 3.0
+SEEN_TIMES = 3.0
 """What a probe takes beyond so many times the median is time in which the device worked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waited:
+    """What a device had still to do, ns. ``seen``: for how long our operation had to wait; a long kernel shows only a
+    turn of it. ``charged``: until the device was found at rest: no less than what it had to do.
+    """
+
+    seen: int
+    charged: int
 
 
 class Rest:
@@ -32,22 +44,42 @@ class Rest:
         Retryable: it is not.
     """
 
-    def __init__(self, probe: Callable[[], int], *, pause: Callable[[float], None] = time.sleep) -> None:
-        self._probe, self._pause = probe, pause
+    def __init__(
+        self,
+        probe: Callable[[], int],
+        *,
+        pause: Callable[[float], None] = time.sleep,
+        clock: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
+        self._probe, self._pause, self._clock = probe, pause, clock
         probe()  # the first one warms up
         self.rest_ns = statistics.median(probe() for _ in range(PROBES))
         if self.rest_ns > REST_MOST_NS:
             raise Retryable(f"the GPU is busy with others' work: an operation takes {self.rest_ns / 1e3:.0f} µs")
 
-    def waited_ns(self) -> int:
-        """What the device still had to do just now, as far as it can be told from rest; it is done on return."""
-        return max(0, round(self._probe() - CHARGED_TIMES * self.rest_ns))
+    def waited(self) -> Waited:
+        """Wait for the device to come to rest, as far as it does so soon."""
+        begin, took = self._clock(), self._probe()
+        seen = max(0, round(took - SEEN_TIMES * self.rest_ns))
+        if took <= self._allowed:
+            return Waited(seen=seen, charged=seen)
+        for _ in range(TRIES - 1):
+            self._pause(PAUSE_S)
+            at = self._clock()
+            if self._probe() <= self._allowed:
+                return Waited(seen=seen, charged=at - begin)
+        return Waited(seen=seen, charged=self._clock() - begin)
 
     def busy_ns(self) -> int | None:
-        """What a probe takes on a device that is not at rest, now and again after a pause; None on one that is."""
-        allowed = TIMES * self.rest_ns + SLACK_NS
-        if self._probe() <= allowed:
-            return None
-        self._pause(PAUSE_S)
+        """What a probe takes on a device that does not come to rest; None on one at rest."""
         took = self._probe()
-        return took if took > allowed else None
+        for _ in range(TRIES - 1):
+            if took <= self._allowed:
+                return None
+            self._pause(PAUSE_S)
+            took = self._probe()
+        return took if took > self._allowed else None
+
+    @property
+    def _allowed(self) -> float:
+        return TIMES * self.rest_ns + SLACK_NS

@@ -47,7 +47,8 @@ class Keeping:
         try:
             return DeviceMemory(self._driver, self.arrays, inputs, outputs, sets)
         except DriverError as error:
-            raise Retryable(f"the GPU has no memory for {sets} sets of buffers: {error}") from error
+            said = f"the GPU has no memory for {sets} sets of buffers (TIMING_GPU_SETS_BYTES_MAX): {error}"
+            raise Retryable(said) from error
 
     def told(self, memory: DeviceMemory) -> dict[str, Any]:
         """What the candidate's side needs to open the inputs."""

@@ -166,6 +166,7 @@ class Session:
             failed = self._restless()
             if failed is not None:
                 return child.end(failed)
+            frozen = observed.cpu_ns()  # what it worked before it had the inputs is no work on them
             self._kept.give(first_set, calls)
             self._kept.flush()
         woken = observed.cpu_ns()
@@ -180,8 +181,8 @@ class Session:
         if self._rest is not None:
             # Freezing stops a processor only: what its device has still to do belongs to the call.
             observed.stop()
-            late = self._rest.waited_ns()
-            self._late += late
+            waited = self._rest.waited()
+            late, self._late = waited.charged, self._late + waited.seen
         observed.freeze()
         spent = observed.cpu_ns() - before
         self._early, self._worked, self._commands = self._early + early, self._worked + spent, self._commands + 1

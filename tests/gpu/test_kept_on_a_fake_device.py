@@ -30,7 +30,7 @@ from tests.integration.hosted.softmax_module import (
     values,
 )
 
-pytestmark = pytest.mark.timeout(90)
+pytestmark = [pytest.mark.timeout(90), pytest.mark.serial]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluator_svc.arrays import Array
+from evaluator_svc.arrays import Array, on_host
 from evaluator_svc.cases import Case
 from evaluator_svc.freshness import Flip, Fresh, Values, borrow
 from evaluator_svc.ledger import Ledger
@@ -180,7 +180,7 @@ def fresh(number: int) -> Fresh:
 
 async def settle(values: Values) -> Case:
     """With an answer in fp64."""
-    x = np.frombuffer(values.fresh.case.inputs[0].tobytes(), np.float32).copy()
+    x = np.frombuffer(on_host(values.fresh.case.inputs[0]).tobytes(), np.float32).copy()
     if values.flip is not None:
         x[values.flip.to] = x[values.flip.source]
     reference = references.reference(references.softmax, x.reshape(ROWS, COLUMNS))

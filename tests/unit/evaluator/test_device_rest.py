@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import pytest
 
-from evaluator_svc.hosted.device_rest import PROBES, Rest
+from evaluator_svc.hosted.device_rest import PROBES, Rest, Waited
 from shared.errors import Retryable
 
 AT_REST = [160_000] + [8_000] * PROBES
 """The first one warms up."""
 
 
+class Clock:
+    """Ticks by what probes and pauses take, ns."""
+
+    def __init__(self, *times):
+        self.now, self._times = 0, iter(times)
+
+    def probe(self):
+        took = next(self._times)
+        self.now += took
+        return took
+
+    def pause(self, seconds):
+        self.now += round(seconds * 1e9)
+
+
 def rest(*after):
     """A device that takes so long for the probes that follow those at rest."""
-    times = iter([*AT_REST, *after])
-    return Rest(lambda: next(times), pause=lambda _: None)
+    clock = Clock(*AT_REST, *after)
+    return Rest(clock.probe, pause=clock.pause, clock=lambda: clock.now)
 
 
 def test_the_median_of_a_device_at_rest_is_what_others_are_compared_with():
@@ -26,12 +41,18 @@ def test_a_device_that_others_work_on_is_nothing_to_learn_rest_from():
         Rest(lambda: 400_000, pause=lambda _: None)
 
 
-def test_one_slow_probe_is_noise_and_two_are_work():
+def test_some_slow_probes_are_noise_and_three_in_a_row_are_work():
     assert rest(900_000, 9_000).busy_ns() is None
-    assert rest(900_000, 300_000).busy_ns() == 300_000
+    assert rest(900_000, 900_000, 9_000).busy_ns() is None
+    assert rest(900_000, 900_000, 300_000).busy_ns() == 300_000
     assert rest(100_000).busy_ns() is None
 
 
-def test_what_is_waited_for_beyond_rest_is_what_the_device_had_still_to_do():
-    assert rest(9_000).waited_ns() == 0
-    assert rest(524_000).waited_ns() == 500_000
+def test_a_device_at_rest_is_not_waited_for():
+    assert rest(9_000).waited() == Waited(seen=0, charged=0)
+    assert rest(104_000).waited() == Waited(seen=80_000, charged=80_000)
+
+
+def test_what_is_waited_for_is_charged_until_the_device_is_at_rest():
+    assert rest(524_000, 9_000).waited() == Waited(seen=500_000, charged=4_524_000)
+    assert rest(524_000, 500_000, 500_000).waited() == Waited(seen=500_000, charged=9_524_000)
