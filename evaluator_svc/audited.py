@@ -55,6 +55,10 @@ class Timed(Launcher, Protocol):
     pipelined: bool
     """Calls of a block are in flight together."""
 
+    async def waited_ns(self) -> int:
+        """What an operation of the controller's on the kernels' device waits for, whoever had it; 0 without one."""
+        ...
+
     @property
     def sets(self) -> int: ...
     def write_sets(self, sets: Sequence[int], index: int, data: NDArray[np.uint8]) -> None: ...

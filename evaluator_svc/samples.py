@@ -75,6 +75,8 @@ class Measured:
     """what the process worked for them,"""
     settle_ns: list[float] = field(default_factory=list)
     """and round trips of the empty commands that follow every other, of which no time is claimed."""
+    pipelined: bool = False
+    """Calls of a block were in flight together."""
     first_uses: int = 0
     verified: int = 0
     """Calls whose outputs were."""

@@ -72,7 +72,7 @@ class Contest:
         self._first, self._answers, self._contract = case_beside(first, runner.placed), answers, contract
         self._draw = random.Random(new_seed())  # noqa: S311 - seeded from the operating system
         self._names = (CANDIDATE, *baselines.names)
-        self._measured = Measured(samples={name: Samples() for name in self._names})
+        self._measured = Measured(samples={name: Samples() for name in self._names}, pipelined=runner.pipelined)
         self._pool = pool
         self._deck = Deck([fresh_beside(fresh, runner.placed) for fresh in pool], self._draw)
         self._deck.open(max(1, round(OPENED * len(pool))))
@@ -257,7 +257,10 @@ class Contest:
         first = self._draw.randrange(span)
         self._baselines.fill(self._pool, span, again=bool(self._contract.mutates))
         await self._baselines.cool(first, calls, span, outputs=self._runner.cools_outputs)
+        # The candidate's process gets its device from this one, and is waited for by this one: so is a baseline's.
+        await self._runner.waited_ns()
         elapsed = await self._baselines.run(name, calls, first=first, span=span, timeout_s=BASELINE_BLOCK_S)
+        elapsed += await self._runner.waited_ns()
         self._ledger.call(
             Call(
                 stage=stage,

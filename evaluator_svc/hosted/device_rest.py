@@ -23,6 +23,9 @@ TRIES, PAUSE_S = 3, 0.004
 turn is quick beside whatever load. One alone may be the processor's noise."""
 REST_MOST_NS = 150_000
 """Where even the median probe takes longer, others have the device."""
+TURN_NS = 1_000_000
+"""Who waits for so long may have waited for a turn's end only: the other's work may go on after it. On an H200 that was
+up to 2.4 ms; a context that was done, but had the device last, is waited for a fraction of a millisecond."""
 SEEN_TIMES = 3.0
 """What a probe takes beyond so many times the median is time in which the device worked."""
 
@@ -30,7 +33,7 @@ SEEN_TIMES = 3.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waited:
     """What a device had still to do, ns. ``seen``: for how long our operation had to wait; a long kernel shows only a
-    turn of it. ``charged``: until the device was found at rest: no less than what it had to do.
+    turn of it. ``charged``: no less than what it had to do: that, or the time until the device was found at rest.
     """
 
     seen: int
@@ -61,7 +64,7 @@ class Rest:
         """Wait for the device to come to rest, as far as it does so soon."""
         begin, took = self._clock(), self._probe()
         seen = max(0, round(took - SEEN_TIMES * self.rest_ns))
-        if took <= self._allowed:
+        if seen < TURN_NS:
             return Waited(seen=seen, charged=seen)
         for _ in range(TRIES - 1):
             self._pause(PAUSE_S)

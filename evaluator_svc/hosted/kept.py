@@ -68,6 +68,11 @@ class KeptRunner(HostedRunner):
     def sets(self) -> int:
         return self._sets
 
+    async def waited_ns(self) -> int:
+        """What an operation of ours waits for now, as it does after a candidate's block."""
+        rest = self._rest
+        return 0 if rest is None else await self._in_thread(lambda: rest.waited().charged)
+
     def placed(self, data: Any) -> Any:
         """An array on the device, where outputs are compared with it."""
         return data if on_device(data) else self._held.arrays.placed(data)

@@ -45,7 +45,6 @@ class HostedRunner(HostOutputs):
 
     cools_outputs = False
     """They are the candidate's own memory."""
-    pipelined = False
 
     def __init__(
         self,

@@ -13,6 +13,13 @@ class HostOutputs:
     poisons = True
     """Outputs may be given any content before a call, and what a call leaves of it was not written."""
 
+    pipelined = False
+    """Calls of a block are in flight together."""
+
+    async def waited_ns(self) -> int:
+        """What an operation of the controller's on the kernels' device waits for: there is none."""
+        return 0
+
     def placed(self, data: Any) -> Any:
         """An array where outputs can be compared with it: in memory."""
         return on_host(data)

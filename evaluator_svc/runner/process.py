@@ -73,7 +73,6 @@ class Runner(HostOutputs):
 
     cools_outputs = True
     """``cool`` reaches the outputs, too."""
-    pipelined = False
 
     def __init__(
         self,

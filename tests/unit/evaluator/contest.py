@@ -67,6 +67,7 @@ class Process(HostOutputs):
     settle_ns: int = ROUND_TRIP_NS
     cools_outputs: bool = True
     pipelined: bool = False
+    device_waits_ns: int = 0
     late: Callable[[Array], None] | None = None
     """Gets an output once the controller has read it: a helper that is not done when the call returns."""
 
@@ -96,6 +97,9 @@ class Process(HostOutputs):
 
     def cool(self, first_set: int, calls: int) -> None:
         del first_set, calls
+
+    async def waited_ns(self) -> int:
+        return self.device_waits_ns
 
     def slack_intact(self) -> str | None:
         return None

@@ -54,5 +54,6 @@ def test_a_device_at_rest_is_not_waited_for():
 
 
 def test_what_is_waited_for_is_charged_until_the_device_is_at_rest():
-    assert rest(524_000, 9_000).waited() == Waited(seen=500_000, charged=4_524_000)
-    assert rest(524_000, 500_000, 500_000).waited() == Waited(seen=500_000, charged=9_524_000)
+    assert rest(524_000).waited() == Waited(seen=500_000, charged=500_000)  # shorter than a turn: it was done
+    assert rest(2_024_000, 9_000).waited() == Waited(seen=2_000_000, charged=6_024_000)
+    assert rest(2_024_000, 500_000, 500_000).waited() == Waited(seen=2_000_000, charged=11_024_000)

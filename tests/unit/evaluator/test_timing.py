@@ -318,3 +318,10 @@ def test_where_calls_are_in_flight_together_new_draws_are_compared_with_as_many_
 @pytest.mark.parametrize("key", ["bytes", "rounded values"])
 def test_an_answer_kept_by_all_of_the_input_shows_there_too(key):
     assert verdict(contest(FirstAnswer(CONTENTS[key]), pipelined=True)[0]) == (Status.CHEAT, Layer.FRESH)
+
+
+def test_what_a_device_is_waited_for_belongs_to_the_baselines_blocks_as_to_the_candidates():
+    plain, waiting = (contest(honest, pipelined=True, device_waits_ns=wait)[0] for wait in (0, 5 * WORK_NS))
+    medians = [one.samples["eager"].median_ns for one in (plain, waiting)]
+    assert medians[1] > 1.05 * medians[0]
+    assert waiting.pipelined
