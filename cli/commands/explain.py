@@ -196,6 +196,7 @@ def facts(tree: Tree, node: Node) -> Table:
         "prompt": context.prompt_hash,
         "conversation": f"{context.conversation_hash}; --prompt shows it" if context.conversation_hash else "",
         "writing cost": spending.cell(node.usage),
+        "of that": spending.by_endpoint(node.usage),
         "kernel": f"{node.kernel.language} {node.kernel.kernel_id}, flags {' '.join(node.kernel.flags)}",
         "children": f"{len(node.offspring.children)} from {node.offspring.expansions} expansions",
         "pruned": node.pruned,

@@ -20,6 +20,7 @@ from shared.events.candidate import (
     Memory,
     Move,
     MoveOutcome,
+    Spend,
     Usage,
 )
 from shared.events.capacity import CapacityAnnounced, WorkerState
@@ -99,6 +100,7 @@ __all__ = [
     "SkillRetired",
     "SkillStatus",
     "Speedup",
+    "Spend",
     "StageTimes",
     "Status",
     "Timing",
