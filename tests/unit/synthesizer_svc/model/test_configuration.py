@@ -124,6 +124,10 @@ def test_a_key_may_be_in_a_file(parsed, tmp_path):
         (endpoint(sampling='{ temperature = "hot" }'), "temperature: is 'hot', expected a number"),
         (endpoint(url='"ftp://h/v1"'), "is no http:// or https:// address"),
         (endpoint(url='"https://h:port/v1"'), "is no address"),
+        (endpoint(url='"https://[::1/v1"'), "is no address"),
+        (endpoint(silence_s="nan"), "silence_s: is nan, expected a number"),
+        (endpoint(connect_s=f"1{'0' * 400}"), "connect_s: is inf, expected a number"),
+        (endpoint(sampling="{ temperature = inf }"), "temperature: is inf, expected a number"),
         (endpoint(url=f'"https://me:{KEY}@h/v1"'), "carries a user or password"),
         (endpoint(url=f'"https://h/v1?key={KEY}"'), "carries a query"),
         (endpoint(url='"https://h/v1/chat/completions"'), "names a method"),
@@ -198,6 +202,9 @@ def test_no_url_or_a_script_is_no_endpoint(url):
         ({"MODEL_API_KEY": f"{KEY}\n{KEY}"}, "holds what no key has"),
         ({"MODEL_ENDPOINTS": "models.toml"}, "MODEL_URL: is set, and MODEL_ENDPOINTS too"),
         ({"MODEL_BREAKER_OPEN_S": "0"}, "MODEL_BREAKER_*"),
+        ({"MODEL_URL": f"https://[{KEY}/v1"}, "is no address"),
+        ({"MODEL_BUDGET_COST": "nan"}, "MODEL_BUDGET_COST: is 'nan', expected a number"),
+        ({"MODEL_DEADLINE_S": "inf"}, "MODEL_DEADLINE_S: is 'inf', expected a number"),
     ],
 )
 def test_variables_that_make_no_endpoint_are_one_line(changes, says):
