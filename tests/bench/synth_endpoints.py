@@ -62,6 +62,13 @@ class Answering:
     address: str = ""
     tape: Tape | None = None
     played: bool = False
+    record: Path | None = None
+    """Where ``tape`` is kept."""
+
+    def keep(self) -> None:
+        """Write down what was recorded so far."""
+        if self.tape is not None and self.record is not None:
+            self.tape.save(self.record)
 
     def settings_of(self, cell: Cell, folder: Path) -> dict[str, str]:
         """The environment that makes a search ask; writes its file of endpoints."""
@@ -129,7 +136,7 @@ def answering(plan: Plan, configured: Configured, *, record: Path | None = None,
     with ExitStack() as stack:
         stack.callback(tape.save, record)
         address = stack.enter_context(synth_tape.running(tape))
-        yield Answering(configured=configured, address=address, tape=tape)
+        yield Answering(configured=configured, address=address, tape=tape, record=record)
 
 
 @contextmanager

@@ -164,8 +164,11 @@ def page(
     machine: str,
     date: str,
     unfinished: Sequence[str] = (),
+    left: int = 0,
 ) -> str:
-    """The whole Markdown page. ``unfinished``: searches that did not end, which are in no table."""
+    """The whole Markdown page. Searches that are ``unfinished`` did not end and are in no table; ``left`` is the number
+    of those that were not begun.
+    """
     models = sorted(set().union(*(one.models for one in outcomes)) if outcomes else [])
     lines = [
         "# What a model adds to the schedules",
@@ -183,6 +186,7 @@ def page(
         f"- Operators: {', '.join(plan.operators)}; seeds {', '.join(map(str, plan.seeds))}",
         f"- {len(outcomes)} searches",
     ]
+    lines += [f"- **Stopped early: {left} searches of the plan were not begun**"] if left else []
     lines += [f"- Settings: {', '.join(f'`{k}={v}`' for k, v in source.settings.items())}"] if source.settings else []
     lines += [f"- {source.note}"] if source.note else []
     if plan.evaluations:

@@ -18,6 +18,7 @@ from cli.phases import PAUSED
 from search_svc import projection
 from search_svc.tree import Node
 from shared import wire
+from shared.errors import KernelEvolveError
 from shared.events import (
     CandidateProduced,
     CandidateRejected,
@@ -37,6 +38,8 @@ from tests.bench.synth_report import Outcome
 
 ROOT = Path(__file__).resolve().parents[2]
 OPERATORS = (ROOT / "examples" / "operators", ROOT / "tests" / "operators")
+SEARCH_S_MAX = 3600.0
+"""For the command of one search; what takes longer hangs."""
 EVALUATIONS_MAX = 40_000
 """Of a search that its time limits: the most that one may ask for."""
 INSTEAD = "schedules, in its place"
@@ -73,21 +76,29 @@ def run(cell: Cell, plan: Plan, folder: Path, model: Mapping[str, str]) -> Outco
     limit = ("--evaluations", plan.evaluations) if by_evaluations else ("--seconds", plan.seconds)
     more = () if by_evaluations else ("--evaluations", EVALUATIONS_MAX)
     arguments = ("optimize", operator_path(cell.operator), *limit, *more, "--seed", cell.seed, "--out", out, "--json")
-    done = subprocess.run(
-        [sys.executable, "-m", "cli.main", *map(str, arguments)],
-        cwd=ROOT,
-        env=(dict(model) if cell.way.asks else {}) | _environment(folder / f"{cell.name}.home") | cell.way.settings,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "cli.main", *map(str, arguments)],
+            cwd=ROOT,
+            env=(dict(model) if cell.way.asks else {}) | _environment(folder / f"{cell.name}.home") | cell.way.settings,
+            check=False,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=SEARCH_S_MAX + plan.seconds,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SearchFailedError(f"{cell.name}: no end within {error.timeout:g} s") from error
     if done.returncode not in (0, 1, EXIT_CODES[PAUSED]) or not done.stdout.strip():
         said = " ".join(done.stderr[-SAID_CHARS:].split())
         raise SearchFailedError(f"{cell.name}: exit status {done.returncode}: {said}")
-    result = json.loads(done.stdout.splitlines()[-1])
-    if result["outcome"] == PAUSED:
-        raise SearchFailedError(f"{cell.name}: paused: {result['reason']} {result['detail']}")
-    return asyncio.run(read(cell, out, result))
+    try:
+        result = json.loads(done.stdout.splitlines()[-1])
+        if result["outcome"] == PAUSED:
+            raise SearchFailedError(f"{cell.name}: paused: {result['reason']} {result['detail']}")
+        return asyncio.run(read(cell, out, result))
+    except (KernelEvolveError, OSError, ValueError, KeyError, TypeError) as error:  # one search is not the comparison
+        raise SearchFailedError(f"{cell.name}: what it left cannot be read: {error!r}") from error
 
 
 def _environment(home: Path) -> dict[str, str]:

@@ -79,7 +79,8 @@ class Tape:
             return self.answers[chosen]
 
     def save(self, path: Path) -> None:
-        lines = [{"kind": KIND, "format": FORMAT, **self.header}, *map(asdict, self.answers)]
+        with self._lock:
+            lines = [{"kind": KIND, "format": FORMAT, **self.header}, *map(asdict, self.answers)]
         path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
 
@@ -166,7 +167,7 @@ def _handler(tape: Tape) -> type[BaseHTTPRequestHandler]:
                     asked=asked,
                     status=came.status_code,
                     content_type=content_type,
-                    body=b"".join(parts).decode(),
+                    body=b"".join(parts).decode(errors="replace"),
                     seconds=round(time.monotonic() - began, 3),
                 )
             )

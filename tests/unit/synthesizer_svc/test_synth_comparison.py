@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
+from click.testing import CliRunner
 
 from synthesizer_svc.model import configuration
-from tests.bench import synth_tape
+from tests.bench import synth, synth_search, synth_tape
 from tests.bench.synth_endpoints import answering, configured, playing
 from tests.bench.synth_plan import Cell, Equal, Plan, Way
 from tests.bench.synth_report import Outcome, Source, page, paired, ratio, row
@@ -116,6 +118,89 @@ def test_searches_that_did_not_end_are_named_and_in_no_table():
     assert "1 searches did not end" in text
     assert f"- {told[0]}" in text
     assert "| whole | 0 |" in text
+
+
+def test_a_comparison_that_was_stopped_says_so_and_has_rows_in_both_tables():
+    text = page([outcome(Way.MOVES, 1.2)], PLAN, LIVE, command="x", machine="m", date="2026-12-02", left=31)
+    begun = [cell.equal for cell in PLAN.cells()][: 2 * len(Way)]
+
+    assert "Stopped early: 31 searches of the plan were not begun" in text
+    assert "Stopped early" not in page([], PLAN, LIVE, command="x", machine="m", date="2026-12-02")
+    assert set(begun) == set(Equal)
+
+
+@pytest.fixture
+def comparing(monkeypatch, tmp_path):
+    """A whole comparison whose searches are told by a function; the page, read after each of them."""
+    pages: list[str] = []
+    monkeypatch.setattr(synth, "RESULT", tmp_path / "synth.md")
+    monkeypatch.setattr(synth, "_endpoints", lambda: configured({}, packaged_url=lambda: "http://127.0.0.1:1/v1"))
+
+    def compare(search, *arguments):
+        def run(cell, *_):
+            pages.append(synth.RESULT.read_text() if synth.RESULT.exists() else "")
+            return search(cell)
+
+        monkeypatch.setattr(synth, "run", run)
+        done = CliRunner().invoke(synth.main, ["--operators", "softmax", "--seeds", "1", *arguments])
+        return done, pages, synth.RESULT.read_text() if synth.RESULT.exists() else ""
+
+    return compare
+
+
+def test_the_page_is_written_after_each_search_so_that_none_is_lost(comparing):
+    def search(cell):
+        if cell.way is Way.WHOLE:
+            raise synth.SearchFailedError(f"{cell.name}: exit status 70")
+        if cell.equal is Equal.COST:
+            raise KeyboardInterrupt
+        return replace(outcome(cell.way, 1.5), cell=cell)
+
+    done, pages, last = comparing(search)
+
+    assert done.exit_code != 0
+    assert [text.count("were not begun") for text in pages] == [0, 1, 1, 1, 1]
+    assert "4 searches of the plan were not begun" in last
+    assert "| hybrid | 1 | 1 | 1.500" in last
+    assert "evaluations.softmax.1.whole: exit status 70" in last
+
+
+def test_no_search_is_begun_after_the_time_that_there_is(comparing, monkeypatch):
+    minutes = iter(range(100))
+    monkeypatch.setattr(synth.time, "monotonic", lambda: next(minutes) * 60)
+
+    done, pages, last = comparing(lambda cell: replace(outcome(cell.way, 1.5), cell=cell), "--minutes", "3")
+
+    assert done.exit_code == 0
+    assert len(pages) == 3
+    assert "5 searches of the plan were not begun" in last
+
+
+@pytest.mark.parametrize("said", ["Traceback", '{"outcome": "improved"}', '{"outcome": 3, "reason"', "[1]", ""])
+def test_a_search_that_leaves_nothing_readable_ends_itself_and_not_the_comparison(said, monkeypatch, tmp_path):
+    ended = subprocess.CompletedProcess([], 0, stdout=f"{said}\n", stderr="what it said")
+    monkeypatch.setattr(synth_search.subprocess, "run", lambda *_, **__: ended)
+    with pytest.raises(synth_search.SearchFailedError, match=r"cost\.softmax\.1\.moves"):
+        synth_search.run(CELL, PLAN, tmp_path, {})
+
+
+def test_a_search_that_hangs_ends_itself_and_not_the_comparison(monkeypatch, tmp_path):
+    def hang(command, *, timeout, **_):
+        raise subprocess.TimeoutExpired(command, timeout)
+
+    monkeypatch.setattr(synth_search.subprocess, "run", hang)
+    with pytest.raises(synth_search.SearchFailedError, match="no end within 3645 s"):
+        synth_search.run(CELL, PLAN, tmp_path, {})
+
+
+def test_what_was_recorded_is_kept_while_the_comparison_goes_on(named, tmp_path):
+    path = tmp_path / "r.jsonl"
+    with answering(PLAN, named, record=path) as who:
+        who.keep()
+        assert synth_tape.load(path).answers == []
+        who.tape.answers += tape(("a", "q1", "one")).answers
+        who.keep()
+        assert len(synth_tape.load(path).answers) == 1
 
 
 # --- recordings -------------------------------------------------------------------------------------------------------
