@@ -120,6 +120,7 @@ def test_a_key_may_be_in_a_file(parsed, tmp_path):
         (endpoint(capabilities='{ limit_field = "max" }'), "limit_field is max"),
         (endpoint(prices="{ input = 1.5 }"), "input: is 1.5, expected an integer"),
         (endpoint(prices="{ input = -1 }"), "input is -1"),
+        (endpoint(prices=f"{{ output = 1{'0' * 19} }}"), "expected 0 to 1000000000000"),
         (endpoint(sampling="{ top_k = 5 }"), "sampling sets top_k, which capabilities.sampling says is not accepted"),
         (endpoint(sampling='{ temperature = "hot" }'), "temperature: is 'hot', expected a number"),
         (endpoint(url='"ftp://h/v1"'), "is no http:// or https:// address"),
