@@ -134,7 +134,7 @@ def whole(option: str, value: float, unit: int = 1) -> int:
     """``value`` in ``unit``-ths, as events carry it.
 
     Raises:
-        UserError: no number, or one of more than 64 bits.
+        UserError: no number, one of more than 64 bits, or one that would become 0, which means something else.
     """
     if isinstance(value, int):
         number = value * unit
@@ -144,6 +144,8 @@ def whole(option: str, value: float, unit: int = 1) -> int:
         raise UserError(f"is {value}", where=option)
     if not INT64_MIN <= number <= INT64_MAX:
         raise UserError(f"{value} is out of range", where=option)
+    if value and not number:
+        raise UserError(f"{value} is too small: the least is {1 / unit:g}", where=option)
     return number
 
 

@@ -204,6 +204,8 @@ def test_no_url_or_a_script_is_no_endpoint(url):
         ({"MODEL_ENDPOINTS": "models.toml"}, "MODEL_URL: is set, and MODEL_ENDPOINTS too"),
         ({"MODEL_BREAKER_OPEN_S": "0"}, "MODEL_BREAKER_*"),
         ({"MODEL_URL": f"https://[{KEY}/v1"}, "is no address"),
+        ({"MODEL_BUDGET_COST": "1e-7"}, "MODEL_BUDGET_*: a limit of money is below 0.000001"),
+        ({"MODEL_BUDGET_DAY_COST": "-1e-9"}, "MODEL_BUDGET_*: a limit is negative"),
         ({"MODEL_BUDGET_COST": "nan"}, "MODEL_BUDGET_COST: is 'nan', expected a number"),
         ({"MODEL_DEADLINE_S": "inf"}, "MODEL_DEADLINE_S: is 'inf', expected a number"),
     ],
