@@ -246,6 +246,15 @@ def test_a_search_that_asks_more_than_it_did_hears_the_answers_again():
     assert played(tape(("a", "q1", "one"), ("a", "q2", "two")), "x", "y", "z") == ["one", "two", "one"]
 
 
+def test_a_count_of_tokens_is_that_of_its_own_text_or_none_and_is_no_answer_of_a_model():
+    recording = tape(("a", "q1", "one"), ("a", "q2", "two"))
+    recording.answers = [replace(one, path="large/tokenize") for one in recording.answers]
+    counts = [recording.play("a", "POST", "large/tokenize", asked) for asked in ("q2", "q2", "q3")]
+
+    assert [one and one.body for one in counts] == ["two", "two", None]
+    assert recording.played == 0
+
+
 def test_nothing_is_made_up_for_a_search_that_was_not_recorded():
     assert tape(("a", "q1", "one")).play("b", "POST", "v1/chat", "q1") is None
 
@@ -332,7 +341,8 @@ def test_recorded_endpoints_differ_in_their_address_alone(named, tmp_path):
         found = read(Path(who.settings_of(CELL, tmp_path)["MODEL_ENDPOINTS"]))
         address = who.address
 
-    assert found["large"].url == f"{address}/{CELL.name}/large"
+    assert found["large"].url == f"{address}/{CELL.name}/large/v1"
+    assert who.tape.upstream["large"] == "https://api.anthropic.com"
     assert {n: replace(one, url="") for n, one in found.items()} == {
         n: replace(one, url="") for n, one in read(tmp_path / "mine.toml").items()
     }
