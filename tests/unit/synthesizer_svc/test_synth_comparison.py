@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -137,7 +138,8 @@ def comparing(monkeypatch, tmp_path):
     monkeypatch.setattr(synth, "_endpoints", lambda: configured({}, packaged_url=lambda: "http://127.0.0.1:1/v1"))
 
     def compare(search, *arguments):
-        def run(cell, *_):
+        def run(cell, *_, within_s):
+            assert within_s >= synth.GRACE_S
             pages.append(synth.RESULT.read_text() if synth.RESULT.exists() else "")
             return search(cell)
 
@@ -179,18 +181,30 @@ def test_no_search_is_begun_after_the_time_that_there_is(comparing, monkeypatch)
 @pytest.mark.parametrize("said", ["Traceback", '{"outcome": "improved"}', '{"outcome": 3, "reason"', "[1]", ""])
 def test_a_search_that_leaves_nothing_readable_ends_itself_and_not_the_comparison(said, monkeypatch, tmp_path):
     ended = subprocess.CompletedProcess([], 0, stdout=f"{said}\n", stderr="what it said")
-    monkeypatch.setattr(synth_search.subprocess, "run", lambda *_, **__: ended)
+    monkeypatch.setattr(synth_search, "called", lambda *_: ended)
     with pytest.raises(synth_search.SearchFailedError, match=r"cost\.softmax\.1\.moves"):
-        synth_search.run(CELL, PLAN, tmp_path, {})
+        synth_search.run(CELL, PLAN, tmp_path, {}, within_s=45.0)
+
+
+HANGS = """
+import subprocess, sys, time
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(8)"])
+time.sleep(8)
+"""
 
 
 def test_a_search_that_hangs_ends_itself_and_not_the_comparison(monkeypatch, tmp_path):
-    def hang(command, *, timeout, **_):
-        raise subprocess.TimeoutExpired(command, timeout)
+    called = synth_search.called
+    hanging = [sys.executable, "-c", HANGS]
+    monkeypatch.setattr(synth_search, "called", lambda _, *given: called(hanging, *given))
+    with pytest.raises(synth_search.SearchFailedError, match="moves: no end within 1 s"):
+        synth_search.run(CELL, PLAN, tmp_path, {}, within_s=1.0)
 
-    monkeypatch.setattr(synth_search.subprocess, "run", hang)
-    with pytest.raises(synth_search.SearchFailedError, match="no end within 3645 s"):
-        synth_search.run(CELL, PLAN, tmp_path, {})
+
+def test_what_a_search_said_is_read_whatever_bytes_it_is(tmp_path):
+    says = "import sys; sys.stdout.buffer.write(b'{}\\xff'); sys.stderr.write('why'); sys.exit(3)"
+    done = synth_search.called([sys.executable, "-c", says], {}, tmp_path / "x.said", 30.0)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "{}\ufffd", "why")
 
 
 def test_what_was_recorded_is_kept_while_the_comparison_goes_on(named, tmp_path):
