@@ -115,7 +115,7 @@ def row(outcomes: Sequence[Outcome], way: Way) -> str:
     mine = [one for one in outcomes if one.cell.way is way]
     n = len(mine)
     if not n:
-        return f"| {way} | 0 |" + " - |" * 9
+        return f"| {way} | 0 |" + " - |" * (len(COLUMNS) - 2)
     gain = ratio([one.gain for one in mine])
     versus = "1" if way is Way.SCHEDULES else str(paired(outcomes, way, Way.SCHEDULES))
     evaluations = sum(one.evaluations for one in mine) / n

@@ -18,7 +18,7 @@ from synthesizer_svc.model import configuration
 from tests.bench import synth, synth_search, synth_tape
 from tests.bench.synth_endpoints import answering, configured, playing
 from tests.bench.synth_plan import Cell, Equal, Plan, Way
-from tests.bench.synth_report import Outcome, Source, page, paired, ratio, row
+from tests.bench.synth_report import COLUMNS, Outcome, Source, page, paired, ratio, row
 from tests.bench.synth_tape import Tape
 
 PLAN = Plan(operators=("softmax", "row_sum"), seeds=(1, 2), evaluations=12, seconds=45.0)
@@ -110,6 +110,11 @@ def test_the_page_names_the_models_that_answered_and_what_was_recorded():
     assert "- Settings: `MODEL_X=1`" in text
     assert "- 1 × moves: paused budget" in text
     assert "none answered" in page([], PLAN, LIVE, command="x", machine="m", date="2026-12-02")
+
+
+def test_every_row_has_all_columns_also_of_a_way_without_a_search():
+    text = page([outcome(Way.MOVES, 1.2)], PLAN, LIVE, command="x", machine="m", date="2026-12-02")
+    assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {len(COLUMNS) + 1}
 
 
 def test_searches_that_did_not_end_are_named_and_in_no_table():
