@@ -182,7 +182,7 @@ def page(
         "",
         f"- Command: `{command}`",
         f"- Machine: {machine}; {date}",
-        f"- Model: {', '.join(f'`{name}`' for name in models) or 'none answered'}; {source}",
+        f"- Model: {', '.join(f'`{name}`' for name in models) or 'none answered in a search that ended'}; {source}",
         f"- Operators: {', '.join(plan.operators)}; seeds {', '.join(map(str, plan.seeds))}",
         f"- {len(outcomes)} searches",
     ]
