@@ -6,19 +6,25 @@ from typing import Any
 
 from cli import estimates
 from cli.progress import ratio
-from search_svc import projection
+from search_svc import projection, scoring
 from search_svc.tree import Node, Tree
-from shared.events import PPM, CandidateProduced, CandidateRejected, Prior
+from shared.events import NOT_THE_KERNELS_FAULT, PPM, CandidateProduced, CandidateRejected, Evaluation, Prior, Status
 from synthesizer_svc.schedule.transfer import origin
 
 Fact = CandidateProduced | CandidateRejected
+SIMULATED = "simulated"
+"""What a result is noted with that the simulated chip made up."""
+WHY_CHARS = 100
 
 
 def best_schedule(tree: Tree) -> Prior | None:
-    """The schedule of the winner, or else of the best kernel that passed and has one; None when none has."""
+    """The schedule of the winner, or else of the best kernel that passed, and still did when it was tried again; None
+    when none of them has a schedule.
+    """
     winner = projection.winner(tree)
-    passed = sorted(tree.passed(), key=lambda node: (-projection.final_ppm(tree, node), node.candidate_id))
-    best = next((node for node in (winner, *passed) if node is not None and node.kernel.schedule_hash), None)
+    passed = sorted(tree.passed(), key=lambda node: (-_ppm(tree, node), node.candidate_id))
+    right = (node for node in (winner, *passed) if node is not None and not _refuted(node))
+    best = next((node for node in right if node.kernel.schedule_hash), None)
     if best is None:
         return None
     return Prior(
@@ -33,15 +39,32 @@ def best_schedule(tree: Tree) -> Prior | None:
 
 
 def standing(tree: Tree, node: Node) -> str:
-    """A kernel that passed, by its last evaluation: ``1.84x over compiled (measured)``."""
-    evaluation = node.final or node.evaluation
-    ppm = projection.final_ppm(tree, node)
-    if evaluation is None or not ppm:
+    """A kernel that passed, by the last evaluation in which it did: ``1.84x over compiled (measured)``."""
+    evaluation, ppm = _last(node), _ppm(tree, node)
+    if not ppm:
         return "right, not compared with anything"
     if tree.reference is not None:
         return estimates.against(ppm, tree.reference.basis.value)
     speedup = evaluation.speedup(tree.search.baseline)
-    return f"{ratio(ppm)} over {speedup.baseline if speedup else tree.search.baseline} (measured)"
+    noted = {entry.name for entry in (*evaluation.evidence, *evaluation.environment)}
+    label = SIMULATED if SIMULATED in noted else "measured"
+    return f"{ratio(ppm)} over {speedup.baseline if speedup else tree.search.baseline} ({label})"
+
+
+def _last(node: Node) -> Evaluation:
+    """The latest evaluation that it passed; noise that kept it from being measured again says nothing about it."""
+    found = [each for each in (node.final, node.evaluation) if each is not None and each.status is Status.PASSED]
+    return found[0]
+
+
+def _ppm(tree: Tree, node: Node) -> int:
+    return scoring.score_ppm(_last(node), tree.search.baseline, tree.reference)
+
+
+def _refuted(node: Node) -> bool:
+    """It failed when it was tried again."""
+    again = node.final.status if node.final else Status.PASSED
+    return again is not Status.PASSED and again not in NOT_THE_KERNELS_FAULT
 
 
 def seeds(tree: Tree, facts: tuple[Fact, ...]) -> list[dict[str, Any]]:
@@ -56,13 +79,13 @@ def _seed(tree: Tree, prior: Prior, facts: tuple[Fact, ...]) -> dict[str, Any]:
     expansion_id, index = _asked(tree, prior)
     node = next((n for n in tree.nodes.values() if n.expansion_id == expansion_id and _is_from(n, prior)), None)
     if node is not None:
-        detail = standing(tree, node) if node.passed else node.evaluation.why if node.evaluation else ""
-        ppm = projection.final_ppm(tree, node)
-        passed = {"ratio": ppm / PPM if ppm else None, "detail": detail}
-        return told | {"candidate_id": node.candidate_id, "status": node.label} | passed
+        why = "".join(node.evaluation.why.splitlines()[:1])[:WHY_CHARS] if node.evaluation else ""
+        ppm = _ppm(tree, node) if node.passed else 0
+        stands = {"ratio": ppm / PPM if ppm else None, "detail": standing(tree, node) if node.passed else why}
+        return told | {"candidate_id": node.candidate_id, "status": node.label} | stands
     answers = (fact for fact in facts if (fact.expansion_id, fact.index) == (expansion_id, index))
-    why = next((answer for answer in answers if isinstance(answer, CandidateRejected)), None)
-    status, detail = (why.code, why.detail) if why else ("untried", "")
+    rejected = next((answer for answer in answers if isinstance(answer, CandidateRejected)), None)
+    status, detail = (rejected.code, rejected.detail) if rejected else ("untried", "")
     return told | {"candidate_id": None, "status": status, "ratio": None, "detail": detail}
 
 
