@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from cli.interrupted import Interrupted, InterruptedOnChips
 from cli.interruptible import see_through as see_one_through
 from cli.legible import legible
 from cli.outcome import Finished
+from cli.phases import PAUSED
 from cli.rundir import RunDirectory
 from search_svc.service import NO_BUDGET
 from shared import ids
@@ -30,7 +32,7 @@ from shared.errors import ChipError, OperatorError
 from shared.events import ModelBudget, Prior, SearchStarted
 
 
-def see_through(asked: Campaign, model: ModelBudget = NO_BUDGET, *, as_json: bool, begin_ns: int) -> int:
+def see_through(asked: Campaign, model: ModelBudget = NO_BUDGET, *, as_json: bool) -> int:
     """Begin, resume or take as it is each chip's search, print one table, and return the worst exit code. With
     ``model``, those that go on or begin now may spend that much.
 
@@ -40,7 +42,7 @@ def see_through(asked: Campaign, model: ModelBudget = NO_BUDGET, *, as_json: boo
     """
     try:
         with rundir.exclusive(asked.directory):
-            ended = _each(asked, model, as_json=as_json, begin_ns=begin_ns)
+            ended = _each(asked, model, as_json=as_json)
     except Interrupted as error:
         raise InterruptedOnChips(asked.directory.path, error.number, _standing(asked)) from None
     except KeyboardInterrupt:
@@ -48,14 +50,14 @@ def see_through(asked: Campaign, model: ModelBudget = NO_BUDGET, *, as_json: boo
     return _announce(asked, ended, as_json=as_json)
 
 
-def _each(asked: Campaign, model: ModelBudget, *, as_json: bool, begin_ns: int) -> list[Ended]:
+def _each(asked: Campaign, model: ModelBudget, *, as_json: bool) -> list[Ended]:
     ended: list[Ended] = []
     pasts: list[history.Past] = []
     for position, started in enumerate(asked.searches, start=1):
         run = asked.run(started.chip)
         place = f" ({position} of {len(asked.searches)})"
         try:
-            finished = _one(asked, started, pasts, model, place, as_json=as_json, begin_ns=begin_ns)
+            finished = _one(asked, started, pasts, model, place, as_json=as_json)
         except (ChipError, OperatorError) as error:
             ended.append(Ended(chip=started.chip, refused=str(error)))
             click.echo(f"{started.chip}: refused: {error}", err=True)
@@ -78,9 +80,9 @@ def _one(
     place: str,
     *,
     as_json: bool,
-    begin_ns: int,
 ) -> Finished:
     """The search for one chip, from wherever it stands to its end; ``before`` are those of the chips before it."""
+    begin_ns = time.monotonic_ns()
     run = asked.run(started.chip)
     if run.manifest.is_file():
         if done := _done(run):
@@ -133,7 +135,7 @@ def _standing(asked: Campaign) -> tuple[str, ...]:
 
 
 def _stands(run: RunDirectory) -> str:
-    if run.result.is_file():
+    if run.result.is_file() and json.loads(run.result.read_text(encoding="utf-8"))["outcome"] != PAUSED:
         return f"done, in {run.path}"
     return f"`kernelevolve resume {run.path}`" if run.manifest.is_file() else "not begun"
 

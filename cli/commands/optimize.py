@@ -47,6 +47,6 @@ def command(operator: Path, workload: str, out: Path | None, as_json: bool, **as
         search_service.check(started)
     if len(searches) > 1:
         made = campaign.create(out, spec, searches, operator)
-        sys.exit(chip_by_chip.see_through(made, as_json=as_json, begin_ns=begin_ns))
+        sys.exit(chip_by_chip.see_through(made, as_json=as_json))
     finished = begin(spec, searches[0], operator, out, as_json=as_json, begin_ns=begin_ns)
     sys.exit(announce(finished, as_json=as_json))

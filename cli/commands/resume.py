@@ -43,7 +43,7 @@ def command(run: str, model_budget: float, model_tokens: int, server: str | None
         click.echo(json.dumps(told) if as_json else f"search {run} goes on; `kernelevolve watch {run}` follows it")
         return
     if campaign.is_one(Path(run)):
-        sys.exit(chip_by_chip.see_through(campaign.read(Path(run)), model, as_json=as_json, begin_ns=begin_ns))
+        sys.exit(chip_by_chip.see_through(campaign.read(Path(run)), model, as_json=as_json))
     directory = rundir.open_existing(Path(run))
     finished = see_through(directory, finish(directory, model, as_json=as_json, begin_ns=begin_ns))
     sys.exit(announce(finished, as_json=as_json))

@@ -15,7 +15,7 @@ from cli import history
 from search_svc import replay
 from shared import chips
 
-OPERATOR = ROOT / "examples" / "operators" / "riscv" / "softmax.py"
+OPERATOR = ROOT / "examples" / "operators" / "riscv" / "vector_add.py"
 FIRST, SECOND = "simulated", "riscv-rvv"
 MISSING = chips.missing_tools(chips.load(SECOND))
 
@@ -29,7 +29,7 @@ pytestmark = [
 def stopped(home, tmp_path_factory):
     """Directory of both searches, exit code and standard error of a command that Ctrl-C stopped in the second one."""
     run = tmp_path_factory.mktemp("chips") / "both"
-    both = ("--chip", FIRST, "--chip", SECOND, "--evaluations", 4)
+    both = ("--chip", FIRST, "--chip", SECOND, "--evaluations", 3)
     process = subprocess.Popen(
         command("optimize", OPERATOR, *both, "--out", run),
         cwd=ROOT,
@@ -42,7 +42,7 @@ def stopped(home, tmp_path_factory):
     seen = []
     for line in process.stderr:
         seen.append(line)
-        if f"{SECOND} (2 of 2)" in "".join(seen) and "[1/4]" in line:
+        if f"{SECOND} (2 of 2)" in "".join(seen) and "[1/3]" in line:
             break
     process.send_signal(signal.SIGINT)
     printed, said = process.communicate(timeout=60)
@@ -52,10 +52,11 @@ def stopped(home, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def resumed(stopped, home):
-    """The final object of the same searches, resumed."""
+    """The final object of the same searches, resumed, and that of the first search before."""
+    before = json.loads((stopped[0] / FIRST / "result.json").read_text())
     done = kernelevolve("resume", stopped[0], "--json", home=home)
     assert done.returncode == 0, done.stderr
-    return last_object(done), done.stderr
+    return last_object(done), before
 
 
 def tree_of(run: Path):
@@ -75,14 +76,15 @@ def test_ctrl_c_says_how_each_search_stands_and_how_to_go_on(stopped):
 
 def test_both_searches_show_their_progress(stopped):
     _, _, seen, _ = stopped
-    assert f"softmax on {FIRST} (1 of 2): greedy, 4 evaluations" in seen
+    assert f"vector_add on {FIRST} (1 of 2): greedy, 3 evaluations" in seen
     assert f"to be tried here: {FIRST}'s schedule of kernel" in seen
 
 
 def test_resumed_it_searches_only_where_it_had_not_ended(resumed):
-    result, said = resumed
-    assert [(each["chip"], each["evaluations"]) for each in result["chips"]] == [(FIRST, 4), (SECOND, 4)]
-    assert f"resuming softmax on {SECOND}" not in said or FIRST not in said.partition(SECOND)[0]
+    result, first_before = resumed
+    first, second = result["chips"]
+    assert first == first_before | {"seeds": []}
+    assert (second["chip"], second["evaluations"]) == (SECOND, 3)
     assert json.loads((Path(result["run_dir"]) / "result.json").read_text()) == result
 
 
@@ -92,6 +94,8 @@ def test_the_second_search_tried_the_first_one_s_schedule_and_says_so(resumed, s
     (prior,) = tree_of(run / SECOND).search.priors
     assert (seed["chip"], seed["kernel_id"], seed["status"]) == (FIRST, prior.kernel_id, "PASSED")
     assert tree_of(run / FIRST).nodes[prior.candidate_id].kernel.kernel_id == prior.kernel_id
+    (node,) = (n for n in tree_of(run / SECOND).nodes.values() if n.candidate_id == seed["candidate_id"])
+    assert any(entry.name.startswith("g0.") for entry in node.move.parameters)
     told = kernelevolve("explain", run / SECOND, seed["candidate_id"], home=home).stdout
     assert f"seeded from {FIRST}'s schedule of kernel {prior.kernel_id}" in " ".join(told.split())
     assert "untested here" in " ".join(told.split())
@@ -113,7 +117,7 @@ def test_a_finished_campaign_is_printed_again_as_one_table(resumed, stopped, hom
     assert done.returncode == 0, done.stderr
     heads, first, second, seed, where = done.stdout.splitlines()
     assert heads.split()[:3] == ["operator", "chip", "outcome"]
-    assert first.split()[:2] == ["softmax", FIRST]
-    assert second.split()[:2] == ["softmax", SECOND]
+    assert first.split()[:2] == ["vector_add", FIRST]
+    assert second.split()[:2] == ["vector_add", SECOND]
     assert seed.startswith(f"seed      {SECOND} was seeded from {FIRST}'s schedule of kernel")
     assert where == f"runs      {stopped[0]} (a run directory for each chip)"

@@ -188,7 +188,7 @@ def test_a_signal_tells_where_each_search_stands_and_how_all_go_on(asked, monkey
 
     monkeypatch.setattr(chip_by_chip, "begin", stopped)
     with pytest.raises(InterruptedOnChips) as caught:
-        chip_by_chip.see_through(asked, as_json=False, begin_ns=0)
+        chip_by_chip.see_through(asked, as_json=False)
     path = asked.directory.path
     assert caught.value.exit_code == 143
     assert str(caught.value).splitlines() == [
@@ -203,7 +203,7 @@ def test_if_every_chip_refuses_the_operator_nothing_is_left_and_the_exit_code_sa
         raise OperatorError("has no inputs", where=started.chip)
 
     monkeypatch.setattr(chip_by_chip, "begin", refuses)
-    assert chip_by_chip.see_through(asked, as_json=True, begin_ns=0) == 2
+    assert chip_by_chip.see_through(asked, as_json=True) == 2
     told = json.loads(capsys.readouterr().out)
     assert [(each["chip"], each["outcome"]) for each in told["chips"]] == [(chip, "refused") for chip in CHIPS]
     assert not asked.directory.path.exists()
@@ -211,4 +211,4 @@ def test_if_every_chip_refuses_the_operator_nothing_is_left_and_the_exit_code_sa
 
 def test_two_processes_do_not_work_on_the_same_chips(asked):
     with rundir.exclusive(asked.directory), pytest.raises(UserError, match="another process"):
-        chip_by_chip.see_through(asked, as_json=False, begin_ns=0)
+        chip_by_chip.see_through(asked, as_json=False)
