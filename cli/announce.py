@@ -10,6 +10,7 @@ import click
 
 from cli import estimates
 from cli.legible import legible
+from cli.outcome import EXIT_CODES
 from cli.phases import PAUSED
 from cli.rundir import RunDirectory
 from shared.events import PPM
@@ -17,11 +18,6 @@ from shared.usage import in_words
 
 if TYPE_CHECKING:
     from cli.outcome import Finished
-
-EXIT_CODES = {"improved": 0, "estimated": 0, "no_improvement": 0, "cancelled": 1, "failed": 1, PAUSED: 75}
-"""No kernel beating the baseline is a valid, well-reported result; only a search that could not be done fails. 75 is
-"try again later" (``EX_TEMPFAIL`` of sysexits.h): the search waits to be resumed.
-"""
 
 
 def announce(finished: Finished, *, as_json: bool) -> int:

@@ -12,8 +12,17 @@ class Interrupted(Exception):
     """The work on the run at ``path`` was stopped by signal ``number``; what it journalled is kept."""
 
     def __init__(self, path: Path, number: signal.Signals) -> None:
+        self.number = number
         self.exit_code = EXIT_SIGNALLED + number
         super().__init__(f"interrupted; `kernelevolve resume {path}` goes on from here")
+
+
+class InterruptedOnChips(Interrupted):
+    """The searches for several chips under ``path`` were stopped; ``standing`` is a line for each of them."""
+
+    def __init__(self, path: Path, number: signal.Signals, standing: tuple[str, ...]) -> None:
+        super().__init__(path, number)
+        self.args = ("\n".join((f"{self} with every chip, or one alone:", *(f"  {line}" for line in standing))),)
 
 
 class Detached(Interrupted):

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from cli.chip_option import HELP, chip_id
+from cli.chip_option import HELP_OF_SEVERAL, chip_ids
 from search_svc.policies import REGISTRY
 from search_svc.service import BASELINES
 from shared.errors import UserError
@@ -25,7 +25,8 @@ NS_PER_S = 1_000_000_000
 class Options:
     """What the command line asked for."""
 
-    chip: str
+    chips: tuple[str, ...]
+    """One, or several that differ."""
     policy: str
     parameters: tuple[Entry, ...]
     budget: Budget
@@ -47,7 +48,9 @@ _OF_MODELS: tuple[Callable[[Any], Any], ...] = (
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.argument("operator", type=click.Path(path_type=Path)),
     click.option("--workload", default="", metavar="UUID", help="Of a definition's, when it has several."),
-    click.option("--chip", callback=chip_id, default="cpu-x86_64", show_default=True, help=HELP),
+    click.option(
+        "--chip", multiple=True, callback=chip_ids, default=("cpu-x86_64",), show_default=True, help=HELP_OF_SEVERAL
+    ),
     click.option("--policy", default="greedy", show_default=True, help=f"How to search: {', '.join(REGISTRY)}."),
     click.option(
         "--policy-parameter", "parameters", multiple=True, metavar="NAME=VALUE", help="Parameter of the policy."
@@ -80,7 +83,7 @@ def of_models(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def gather(
     *,
-    chip: str,
+    chip: tuple[str, ...],
     policy: str,
     parameters: tuple[str, ...],
     evaluations: int,
@@ -100,7 +103,7 @@ def gather(
         UserError: a policy parameter without an equals sign, or a number that no search can hold.
     """
     return Options(
-        chip=chip,
+        chips=chip,
         policy=policy,
         parameters=entries(parameters),
         budget=Budget(
@@ -134,7 +137,7 @@ def whole(option: str, value: float, unit: int = 1) -> int:
     """``value`` in ``unit``-ths, as events carry it.
 
     Raises:
-        UserError: no number, or one of more than 64 bits.
+        UserError: no number, one of more than 64 bits, or one that would become 0, which means something else.
     """
     if isinstance(value, int):
         number = value * unit
@@ -144,6 +147,8 @@ def whole(option: str, value: float, unit: int = 1) -> int:
         raise UserError(f"is {value}", where=option)
     if not INT64_MIN <= number <= INT64_MAX:
         raise UserError(f"{value} is out of range", where=option)
+    if value and not number:
+        raise UserError(f"{value} is too small: the least is {1 / unit:g}", where=option)
     return number
 
 

@@ -15,6 +15,10 @@ from shared.usage import by_a_model
 
 NS_PER_S = 1_000_000_000
 NS_PER_US = 1_000
+EXIT_CODES = {"improved": 0, "estimated": 0, "no_improvement": 0, "cancelled": 1, "failed": 1, PAUSED: 75}
+"""No kernel beating the baseline is a valid, well-reported result; only a search that could not be done fails. 75 is
+"try again later" (``EX_TEMPFAIL`` of sysexits.h): the search waits to be resumed.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,8 @@
       report.html     the story, with pictures
       kernel/         the winner, ready to use
       run.log         what the services had to say
+
+The directory of searches for several chips holds one of these for each, under the chip's id (``cli/campaign.py``).
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ from shared.events import Envelope, SearchStarted
 
 FORMAT = 1
 LATEST = "latest"
+CAMPAIGN = "campaign.json"
+"""In the directory of searches for several chips: what was asked."""
 DEFAULT_ROOT = Path("runs")
 
 
@@ -122,6 +126,9 @@ def open_existing(path: Path) -> RunDirectory:
         LogError: there is none at ``path``.
     """
     run = RunDirectory(path=path)
+    if (path / CAMPAIGN).is_file():
+        inside = ", ".join(sorted(str(found.parent) for found in path.glob("*/run.json")))
+        raise LogError("holds a run for each chip", where=str(path), hint=f"give one of them: {inside}")
     if not run.manifest.is_file():
         raise LogError("is not a run directory (no run.json)", where=str(path), hint="give the run_dir of an optimize")
     return run
@@ -129,14 +136,19 @@ def open_existing(path: Path) -> RunDirectory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What was asked. ``stream`` names the journal: the search's id, or, of a fork, the fork's."""
+    """What was asked. ``stream`` names the journal: the search's id, or, of a fork, the fork's. ``schedules`` are the
+    texts of other chips' schedules that it begins from.
+    """
 
     started: SearchStarted
     stream: str
     operator_path: Path
+    schedules: tuple[str, ...] = ()
 
 
-def write_manifest(run: RunDirectory, started: Envelope, operator_path: Path, *, stream: str) -> None:
+def write_manifest(
+    run: RunDirectory, started: Envelope, operator_path: Path, *, stream: str, schedules: tuple[str, ...] = ()
+) -> None:
     """Record what was asked, whole or not at all."""
     body = {
         "format": FORMAT,
@@ -144,6 +156,8 @@ def write_manifest(run: RunDirectory, started: Envelope, operator_path: Path, *,
         "operator_path": str(operator_path.resolve()),
         "started": wire.to_json(started),
     }
+    if schedules:
+        body["schedules"] = list(schedules)
     write_whole(run.manifest, json.dumps(body, indent=1))
 
 
@@ -159,11 +173,12 @@ def read_manifest(run: RunDirectory) -> Manifest:
             raise LogError(f"has format {body['format']}, this version reads {FORMAT}", where=str(run.manifest))
         started = wire.from_json(body["started"]).event
         stream, operator_path = str(body["stream"]), Path(body["operator_path"])
+        schedules = tuple(str(text) for text in body.get("schedules", ()))
     except (OSError, ValueError, KeyError, TypeError, Poison) as error:
         raise LogError(f"is corrupt: {error}", where=str(run.manifest)) from error
     if not isinstance(started, SearchStarted):
         raise LogError("does not begin with SearchStarted", where=str(run.manifest))
-    return Manifest(started=started, stream=stream, operator_path=operator_path)
+    return Manifest(started=started, stream=stream, operator_path=operator_path, schedules=schedules)
 
 
 @contextmanager

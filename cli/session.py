@@ -20,9 +20,15 @@ from shared.store import Store
 
 
 async def search(
-    run: RunDirectory, spec: OperatorSpec, started: SearchStarted, view: LiveView, *, begin_ns: int
+    run: RunDirectory,
+    spec: OperatorSpec,
+    started: SearchStarted,
+    view: LiveView,
+    *,
+    begin_ns: int,
+    schedules: tuple[str, ...] = (),
 ) -> Finished:
-    """Submit ``started`` and see it through.
+    """Submit ``started`` and see it through; ``schedules`` are the texts that its priors name.
 
     Raises:
         UserError: the operator is refused, before anything is searched; the run directory is gone then.
@@ -30,7 +36,7 @@ async def search(
     begun = False
     try:
         async with embedded(run.store_url, started.chip, os.environ) as system:
-            await system.ports.store.blobs.put(spec.source.encode())
+            await keep(system.ports.store, spec.source, *schedules)
             view.note(f"admitting {spec.ref.name}: reference, mutants, baselines")
             await system.admit(started.operator, threads=started.threads)
             begun = True
@@ -42,6 +48,12 @@ async def search(
             rundir.discard(run)
         raise
     return await conclude(run, spec, begin_ns=begin_ns)
+
+
+async def keep(store: Store, *texts: str) -> None:
+    """Put ``texts`` where events name them by their hash."""
+    for text in texts:
+        await store.blobs.put(text.encode())
 
 
 async def follow(system: Embedded, search_id: str, view: LiveView) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from search_svc.projection import Summary
 from shared.events import Usage
-from shared.usage import MICRO, UNKNOWN, by_a_model, in_words
+from shared.usage import MICRO, UNKNOWN, by_a_model, cost_text, in_words
 
 NS_PER_S = 1_000_000_000
 
@@ -21,9 +21,23 @@ def plain(usage: Usage) -> dict[str, Any]:
         "output_tokens": usage.output_tokens,
         "reasoning_tokens": usage.reasoning_tokens,
         "estimated": usage.estimated,
-        "cost": None if usage.cost_micro == UNKNOWN else usage.cost_micro / MICRO,
+        "cost": _currency(usage.cost_micro),
         "seconds": round(usage.latency_ns / NS_PER_S, 3),
+        "by_endpoint": {
+            spend.endpoint: {"requests": spend.requests, "tokens": spend.tokens, "cost": _currency(spend.cost_micro)}
+            for spend in usage.spends
+        },
     }
+
+
+def by_endpoint(usage: Usage) -> str:
+    """What each endpoint took, where more than one was asked for it; empty otherwise."""
+    if len(usage.spends) < 2:
+        return ""
+    return "; ".join(
+        f"{spend.endpoint} {spend.tokens:,} tokens in {spend.requests:,} requests, cost {cost_text(spend.cost_micro)}"
+        for spend in usage.spends
+    )
 
 
 def model_object(summary: Summary) -> dict[str, Any] | None:
@@ -39,3 +53,7 @@ def cell(usage: Usage) -> str:
     if not by_a_model(usage):
         return ""
     return in_words(usage)
+
+
+def _currency(cost_micro: int) -> float | None:
+    return None if cost_micro == UNKNOWN else cost_micro / MICRO

@@ -121,7 +121,7 @@ def expansion_failed(tree: Tree, event: ExpansionFailed) -> Tree:
     expansion = tree.expansions.get(event.expansion_id)
     if expansion is None or not expansion.open:
         return replace(tree, ignored=tree.ignored + 1)
-    tree = spending.spent(tree, event)
+    tree = spending.failed(spending.spent(tree, event), event)
     if event.pauses:
         tree = replace(tree, halted=tree.halted if tree.halted[0] else (event.code, event.detail))
     else:

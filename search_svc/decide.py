@@ -120,7 +120,7 @@ def _expand(turn: _Turn) -> None:
     busy = turn.tree.open_slots + turn.tree.pending
     free = search.expansions_in_flight * search.candidates_per_expansion - busy
     for n, ask in enumerate(_asks(turn.tree, free // search.candidates_per_expansion)):
-        count = min(search.candidates_per_expansion, turn.tree.remaining)
+        count = min(ask.count or search.candidates_per_expansion, turn.tree.remaining)
         if count <= 0:
             return
         expansion_id = ids.derive(turn.cause.id, "expansion", n)

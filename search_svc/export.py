@@ -80,6 +80,7 @@ def _named(event: object) -> Iterable[str]:
     match event:
         case SearchStarted():
             yield event.operator.source_hash
+            yield from (prior.schedule_hash for prior in event.priors)
         case CandidateProduced():
             found = (event.kernel.source_hash, event.kernel.schedule_hash, *_asked(event.context))
             yield from (name for name in found if name)

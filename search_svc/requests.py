@@ -47,6 +47,7 @@ def expansion(tree: Tree, ask: Ask, expansion_id: str, count: int) -> ExpansionR
         model_budget=search.budget.model,
         endpoints=spending.shown(tree),
         outcomes=outcomes.shown(tree, ask, (*siblings, *negative)),
+        priors=ask.priors[:count],
     )
 
 

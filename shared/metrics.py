@@ -178,7 +178,7 @@ TOKENS = Counter(
 MODEL_REQUESTS = Counter("model_requests_total", "Requests sent to models, failed ones included.", "endpoint")
 UNPRICED = Counter("model_unpriced_total", "Candidates whose tokens have no known price.")
 COST = Counter("model_cost_micro_total", "Price of those tokens in millionths of the currency, where it is known.")
-MODEL_SECONDS = Histogram("model_latency_seconds", "What writing a candidate took.", buckets=SLOW_S)
+WRITING_SECONDS = Histogram("candidate_writing_seconds", "What writing a candidate took, by whomever.", buckets=SLOW_S)
 
 # --- process ----------------------------------------------------------------------------------------------------------
 

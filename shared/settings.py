@@ -6,6 +6,7 @@ A field ``poll_wait_s: float = 0.25`` of a settings class read with prefix ``SEA
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
@@ -45,7 +46,7 @@ def _parse(variable: str, text: str, kind: Any) -> object:
     parsers: dict[Any, tuple[str, Callable[[str], object]]] = {
         str: ("text", str),
         int: ("an integer", int),
-        float: ("a number", float),
+        float: ("a number", _finite),
         bool: ("one of true, false", _boolean),
         Path: ("a path", Path),
     }
@@ -56,6 +57,13 @@ def _parse(variable: str, text: str, kind: Any) -> object:
         return parse(text)
     except ValueError as error:
         raise UserError(f"is {text!r}, expected {expected}", where=variable) from error
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
 
 
 def _boolean(text: str) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from shared.events import Usage
+from collections.abc import Iterable
+from dataclasses import replace
+
+from shared.events import Spend, Usage
 
 UNKNOWN = -1
 """``Usage.cost_micro`` without a price: never 0, which would look free."""
@@ -22,7 +25,48 @@ def total(*parts: Usage) -> Usage:
         cache_write_tokens=sum(part.cache_write_tokens for part in parts),
         requests=sum(part.requests for part in parts),
         estimated=any(part.estimated for part in parts),
+        spends=_merged(spend for part in parts for spend in part.spends),
     )
+
+
+def taken_by(usage: Usage, endpoint: str) -> Usage:
+    """``usage``, all of which ``endpoint`` took; where it was sent nothing, nobody did."""
+    if not usage.requests:
+        return replace(usage, spends=())
+    tokens = usage.input_tokens + usage.output_tokens
+    share = Spend(endpoint=endpoint, tokens=tokens, cost_micro=usage.cost_micro, requests=usage.requests)
+    return replace(usage, spends=(share,))
+
+
+def shares(usage: Usage, endpoint: str) -> tuple[Spend, ...]:
+    """What each took of ``usage``, by name. ``endpoint`` is who answered, or was asked last: what is in nobody's share
+    is theirs; an empty name is nobody, where there is such a rest.
+    """
+    known = total(*(Usage(cost_micro=spend.cost_micro) for spend in usage.spends)).cost_micro
+    tokens = usage.input_tokens + usage.output_tokens - sum(spend.tokens for spend in usage.spends)
+    requests = usage.requests - sum(spend.requests for spend in usage.spends)
+    if UNKNOWN in (known, usage.cost_micro):  # an unknown share makes the sum unknown, and the rest with it
+        cost = UNKNOWN if known != UNKNOWN or tokens or requests > 0 else 0
+    else:
+        cost = usage.cost_micro - known
+    rest = Spend(endpoint=endpoint, tokens=max(0, tokens), cost_micro=cost, requests=max(0, requests))
+    if endpoint or rest != Spend(endpoint=endpoint):
+        return _merged((*usage.spends, rest))
+    return usage.spends
+
+
+def _merged(spends: Iterable[Spend]) -> tuple[Spend, ...]:
+    by_name: dict[str, Spend] = {}
+    for spend in spends:
+        old = by_name.get(spend.endpoint) or Spend(endpoint=spend.endpoint)
+        unknown = UNKNOWN in (old.cost_micro, spend.cost_micro)
+        by_name[spend.endpoint] = Spend(
+            endpoint=spend.endpoint,
+            tokens=old.tokens + spend.tokens,
+            cost_micro=UNKNOWN if unknown else old.cost_micro + spend.cost_micro,
+            requests=old.requests + spend.requests,
+        )
+    return tuple(by_name[name] for name in sorted(by_name))
 
 
 def by_a_model(usage: Usage) -> bool:

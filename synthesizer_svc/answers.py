@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from shared import ids
 from shared.events import CandidateProduced, CandidateRejected, Context, ExpansionRequested, KernelRef, Move, Usage
@@ -44,7 +44,7 @@ def event(
             candidate_id=candidate_id,
             index=index,
             code=answer.code,
-            detail=answer.detail,
+            detail=_whole_characters(answer.detail),
             usage=answer.usage,
             at_ns=at_ns,
             context=answer.context or Context(memory=expansion.memory),
@@ -55,9 +55,14 @@ def event(
         candidate_id=candidate_id,
         index=index,
         kernel=answer.kernel,
-        move=answer.move,
+        move=replace(answer.move, rationale=_whole_characters(answer.move.rationale)),
         context=answer.context,
         parent_ids=expansion.parent_ids,
         usage=answer.usage,
         at_ns=at_ns,
     )
+
+
+def _whole_characters(said: str) -> str:
+    """JSON can spell half a surrogate pair, which no event holds; a mark stands for it."""
+    return said.encode("utf-8", "replace").decode()

@@ -159,7 +159,9 @@ class Expander:
         return await self._model.write(seen, language, dict.fromkeys(left, share.REWRITE), prepared)
 
     def _writers(self, prepared: Prepared | None, seen: Seen) -> tuple[str, ...]:
-        """Who may write: the schedule writer unless models have it all, and the ways of asking that are possible."""
+        """Who may write: the schedule writer unless models have it all, and the ways of asking that are possible.
+        Schedules of other chips are for the schedule writer.
+        """
         if self._model is None:
             return (SCHEDULE,)
         asking = self._asking.asking
@@ -167,6 +169,8 @@ class Expander:
         moves = (share.MOVES,) if movable and asking in (share.MOVES, HYBRID) else ()
         rewriting = (share.REWRITE,) if asking != share.MOVES or not movable else ()
         schedule = (SCHEDULE,) if prepared is not None and self._share_percent < 100 else ()
+        if schedule and seen.priors:
+            return schedule
         return (*schedule, *moves, *rewriting)
 
     def _arms(self, expansion: ExpansionRequested, writers: tuple[str, ...]) -> tuple[str, ...]:

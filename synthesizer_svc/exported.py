@@ -5,7 +5,7 @@ from __future__ import annotations
 from shared import metrics
 from shared.clock import SECOND_NS
 from shared.events import CandidateProduced, CandidateRejected, ExpansionFailed, Usage
-from shared.usage import UNKNOWN
+from shared.usage import UNKNOWN, shares
 
 
 def answered(fact: CandidateProduced | CandidateRejected | ExpansionFailed) -> None:
@@ -27,11 +27,12 @@ def _spent(usage: Usage, endpoint: str) -> None:
     ):
         if tokens:
             metrics.TOKENS.inc(kind, by=tokens)
-    if usage.requests:
-        metrics.MODEL_REQUESTS.inc(endpoint or "none", by=usage.requests)
+    for share in shares(usage, endpoint):
+        if share.requests:
+            metrics.MODEL_REQUESTS.inc(share.endpoint or "none", by=share.requests)
     if usage.cost_micro == UNKNOWN:
         metrics.UNPRICED.inc()
     elif usage.cost_micro:
         metrics.COST.inc(by=usage.cost_micro)
     if usage.latency_ns:
-        metrics.MODEL_SECONDS.observe(usage.latency_ns / SECOND_NS)
+        metrics.WRITING_SECONDS.observe(usage.latency_ns / SECOND_NS)

@@ -21,6 +21,7 @@ from shared.events import (
     Memory,
     MoveOutcome,
     OperatorRef,
+    Prior,
     SkillDistilled,
     Status,
 )
@@ -46,6 +47,14 @@ class SeenKernel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SeenPrior:
+    """Another chip's schedule to begin from."""
+
+    prior: Prior
+    schedule_json: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
     """Everything an expansion is written from."""
 
@@ -58,6 +67,7 @@ class Seen:
     negative: tuple[SeenKernel, ...]
     passages: tuple[Passage, ...]
     skills: tuple[SkillDistilled, ...]
+    priors: tuple[SeenPrior, ...] = ()
 
     @property
     def bound(self) -> Bound:
@@ -208,6 +218,12 @@ class Gatherer:
             negative=await self._kernels(expansion.negative, expansion.negative_ids),
             passages=known.passages,
             skills=known.skills,
+            priors=tuple(
+                [
+                    SeenPrior(prior=prior, schedule_json=await self._blob(prior.schedule_hash))
+                    for prior in expansion.priors
+                ]
+            ),
         )
 
     async def _told(self, expansion: ExpansionRequested, query: KnowledgeQuery) -> Told:

@@ -58,7 +58,7 @@ def command(run: Path, node: str | None, prompt: bool, source: bool) -> None:
     _require_evaluated(past, tree, node)
     chosen = find(tree, node)
     for line in story.of_node(tree, chosen.candidate_id):
-        console.print(line, highlight=False, markup=False)
+        console.print(legible(line), highlight=False, markup=False)
     console.print(facts(tree, chosen))
     if chosen.evaluation:
         timed = "evaluation of the search" if chosen.evaluation.estimate else "search measurement"
@@ -68,7 +68,7 @@ def command(run: Path, node: str | None, prompt: bool, source: bool) -> None:
         console.print(measurements(again, chosen.final))
     text = past.blobs[chosen.kernel.source_hash].decode()
     if source:
-        console.print(Syntax(text, "cpp", word_wrap=True))
+        console.print(Syntax(legible(text), "cpp", word_wrap=True))
     else:
         console.print(Syntax(difference(tree, chosen, past.blobs), "diff", word_wrap=True))
 
@@ -196,6 +196,7 @@ def facts(tree: Tree, node: Node) -> Table:
         "prompt": context.prompt_hash,
         "conversation": f"{context.conversation_hash}; --prompt shows it" if context.conversation_hash else "",
         "writing cost": spending.cell(node.usage),
+        "of that": spending.by_endpoint(node.usage),
         "kernel": f"{node.kernel.language} {node.kernel.kernel_id}, flags {' '.join(node.kernel.flags)}",
         "children": f"{len(node.offspring.children)} from {node.offspring.expansions} expansions",
         "pruned": node.pruned,
@@ -245,7 +246,7 @@ def difference(tree: Tree, node: Node, blobs: Mapping[str, bytes]) -> str:
     theirs = blobs[parent.kernel.source_hash].decode() if parent else ""
     before = f"parent {parent.candidate_id[:ID_SHOWN]}" if parent else "nothing"
     lines = difflib.unified_diff(theirs.splitlines(), mine.splitlines(), before, f"node {node.candidate_id[:ID_SHOWN]}")
-    return "\n".join(line.rstrip("\n") for line in lines)
+    return "\n".join(legible(line.rstrip("\n")) for line in lines)
 
 
 def listed(entries: tuple[Entry, ...]) -> str:

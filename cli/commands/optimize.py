@@ -5,44 +5,16 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-from rich.console import Console
 
-from cli import options, rundir
+from cli import campaign, chip_by_chip, options
 from cli.announce import announce
-from cli.interruptible import see_through
-from cli.live import LiveView
-from cli.options import Options
+from cli.beginning import begin, submission
 from cli.requirements import require_chip, require_threads
 from cli.submitted import read_operator
 from search_svc import service as search_service
-from search_svc.service import SUBMITTER
-from shared import chips, envelopes, ids, operators
-from shared.clock import SystemClock
-from shared.events import SearchStarted
-
-if TYPE_CHECKING:
-    from cli.outcome import Finished
-
-
-def submission(spec: operators.OperatorSpec, wanted: Options) -> SearchStarted:
-    """The event that starts the search; its id is chosen here, from what is asked and when."""
-    now_ns = SystemClock().now_ns()
-    return SearchStarted(
-        search_id=ids.derive("search", spec.ref.source_hash, wanted.chip, wanted.seed, now_ns),
-        operator=spec.ref,
-        chip=wanted.chip,
-        policy=wanted.policy,
-        policy_parameters=wanted.parameters,
-        seed=wanted.seed,
-        budget=wanted.budget,
-        languages=chips.load(wanted.chip).languages,
-        threads=wanted.threads,
-        baseline=wanted.baseline,
-        at_ns=now_ns,
-    )
 
 
 @click.command("optimize")
@@ -52,39 +24,29 @@ def submission(spec: operators.OperatorSpec, wanted: Options) -> SearchStarted:
 def command(operator: Path, workload: str, out: Path | None, as_json: bool, **asked: Any) -> None:
     """Search for a faster kernel of OPERATOR: a KernelBench-style Python file, a definition, or an ATen call.
 
+    With several --chip there is a search for each, one after the other in the order given, so that none disturbs what
+    is timed for another. The best schedules of the chips before are drafts of the next, untested there. Each search has
+    all limits to itself and a run directory of its own under one; in the end there is one table. The exit code is the
+    worst of them: 2 before 1 before 75 (a search that waits to be resumed) before 0.
+
     \b
     Examples:
       kernelevolve optimize examples/operators/softmax.py
       kernelevolve optimize 'aten::softmax(f32[2048, 1024], dim=-1)'
       kernelevolve optimize my_op.py --policy mcts --evaluations 200 --seconds 600 --out runs/mine --json
+      kernelevolve optimize my_op.py --chip cpu-x86_64 --chip nvidia-sm_90 --chip amd-gfx942
     """
     begin_ns = time.monotonic_ns()
     spec = read_operator(operator, workload)
     wanted = options.gather(**asked)
-    require_chip(wanted.chip)
+    for chip in wanted.chips:
+        require_chip(chip)
     require_threads(wanted.threads)
-    started = submission(spec, wanted)
-    search_service.check(started)
-    finished = run(spec, started, operator, out, as_json=as_json, begin_ns=begin_ns)
+    searches = tuple(submission(spec, wanted, chip) for chip in wanted.chips)
+    for started in searches:
+        search_service.check(started)
+    if len(searches) > 1:
+        made = campaign.create(out, spec, searches, operator)
+        sys.exit(chip_by_chip.see_through(made, as_json=as_json))
+    finished = begin(spec, searches[0], operator, out, as_json=as_json, begin_ns=begin_ns)
     sys.exit(announce(finished, as_json=as_json))
-
-
-def run(
-    spec: operators.OperatorSpec,
-    started: SearchStarted,
-    operator: Path,
-    out: Path | None,
-    *,
-    as_json: bool,
-    begin_ns: int,
-) -> Finished:
-    """Make the run directory and search in it; a refusal before the search leaves nothing behind."""
-    from cli import session  # all four services: only once the input is known to be good
-
-    directory = rundir.create(out, spec.ref.name)
-    envelope = envelopes.envelope(started, cause_id=started.search_id, source=SUBMITTER, clock=SystemClock())
-    rundir.write_manifest(directory, envelope, operator, stream=started.search_id)
-    title = f"{spec.ref.name} on {started.chip}: {started.policy}, {started.budget.evaluations} evaluations"
-    view = LiveView(Console(stderr=True), title=title, quiet=as_json and not sys.stderr.isatty())
-    with view:
-        return see_through(directory, session.search(directory, spec, started, view, begin_ns=begin_ns))

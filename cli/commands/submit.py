@@ -60,6 +60,8 @@ def command(
         raise UserError("needs --watch", where="--out", hint="or bring it later: `kernelevolve watch SEARCH --out DIR`")
     spec = read_operator(operator, workload)
     wanted = options.gather(**asked)
+    if len(wanted.chips) > 1:
+        raise UserError("a search on a server is for one chip", where="--chip", hint="submit once for each")
     home = rundir.create(out, spec.ref.name) if out else None
     try:
         submitted = talk(server, lambda client: submit(client, spec, wanted, priority=priority, request_id=request_id))
@@ -83,7 +85,7 @@ async def submit(
     return await client.submit(
         spec.ref.name,
         spec.source,
-        chip=wanted.chip,
+        chip=wanted.chips[0],
         budget=wanted.budget,
         policy=wanted.policy,
         parameters=wanted.parameters,

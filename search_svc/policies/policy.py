@@ -7,19 +7,22 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from search_svc.tree import Node, Tree
-from shared.events import Entry, Memory
+from shared.events import Entry, Memory, Prior
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
     """A wish to expand. ``parent_ids``: none to draft, one to improve or repair, two to cross.
 
-    ``reasons`` are the numbers the choice was made by; ``explain`` prints them.
+    ``reasons`` are the numbers the choice was made by; ``explain`` prints them. ``count``: candidates to ask for, 0 for
+    as many as the search asks for at once. ``priors``: what a draft is written from, one candidate of each.
     """
 
     parent_ids: tuple[str, ...]
     memory: Memory
     reasons: tuple[Entry, ...]
+    count: int = 0
+    priors: tuple[Prior, ...] = ()
 
 
 class Policy(Protocol):

@@ -20,6 +20,7 @@ from shared.events.candidate import (
     Memory,
     Move,
     MoveOutcome,
+    Spend,
     Usage,
 )
 from shared.events.capacity import CapacityAnnounced, WorkerState
@@ -46,6 +47,7 @@ from shared.events.search import (
     Budget,
     ExpansionRequested,
     NodePruned,
+    Prior,
     SearchCancelled,
     SearchFinished,
     SearchForked,
@@ -87,6 +89,7 @@ __all__ = [
     "MoveOutcome",
     "NodePruned",
     "OperatorRef",
+    "Prior",
     "Purpose",
     "Roofline",
     "SearchCancelled",
@@ -99,6 +102,7 @@ __all__ = [
     "SkillRetired",
     "SkillStatus",
     "Speedup",
+    "Spend",
     "StageTimes",
     "Status",
     "Timing",

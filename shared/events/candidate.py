@@ -71,6 +71,17 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Spend:
+    """What one endpoint took of a ``Usage``, whether or not it answered. ``cost_micro`` is -1 without a price."""
+
+    endpoint: str
+    tokens: int = 0
+    """Read and written."""
+    cost_micro: int = 0
+    requests: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     """What a candidate cost to write, all turns of its conversation together.
 
@@ -91,6 +102,8 @@ class Usage:
     """Requests sent, failed ones included; 0 for an answer that was on record."""
     estimated: bool = False
     """Whether the endpoint left counts out, so that they are this project's estimate, never too low."""
+    spends: tuple[Spend, ...] = ()
+    """By endpoint, by name. What is in no share (older logs have none) is the endpoint's that ``Context`` names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +116,7 @@ class EndpointRecord:
 
     endpoint: str
     asked: int = 0
-    """Candidates rejected, or with a verdict that counts."""
+    """Candidates rejected, with a verdict that counts, or left to another endpoint after this one took tokens."""
     gains: int = 0
     gain_micro: int = 0
     tokens: int = 0

@@ -16,6 +16,8 @@ CHARS_MAX = 40_000
 """A choice of three changes with its reason has a few hundred characters."""
 STARTS_MAX = 50
 """Places where an object may begin that are tried."""
+NESTING_MAX = 16
+"""Of objects and lists; a choice has three. What can be parsed may still be too deep for whoever walks through it."""
 
 
 def parse(text: str, *, key: str, truncated: bool = False) -> dict[str, Any] | Unparsable:
@@ -52,9 +54,21 @@ def _objects(text: str) -> list[dict[str, Any]]:
         except (ValueError, RecursionError):
             end = start + 1
         else:
-            found.append(value)
+            if not _deep(value):
+                found.append(value)
         start = text.find("{", end)
     return found
+
+
+def _deep(value: Any) -> bool:
+    """Whether lists and objects stand more than ``NESTING_MAX`` deep in ``value``."""
+    level = [value]
+    for _ in range(NESTING_MAX):
+        inner = [
+            list(each.values()) if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)
+        ]
+        level = [each for values in inner for each in values]
+    return any(isinstance(each, dict | list) for each in level)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def spoken(text: str, *, truncated: bool = False) -> str | Unparsable:
     """
     if len(text) > ANSWER_CHARS_MAX:
         return Unparsable(code="too_long", detail=f"{len(text)} characters, at most {ANSWER_CHARS_MAX}")
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    text = text.replace("\ufeff", "").replace("\r\n", "\n")
     opened = _THINKING_OPENS.match(text)
     ends = _THINKING_ENDS.search(text)
     if opened and not ends:

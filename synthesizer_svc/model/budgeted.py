@@ -42,7 +42,7 @@ class BudgetSettings:
     """``MODEL_BUDGET_*``. Zero means "no limit".
 
     Raises:
-        ValueError: a negative limit.
+        ValueError: a negative limit, or one so small that it would become 0, which is none.
     """
 
     tokens: int = 0
@@ -60,6 +60,8 @@ class BudgetSettings:
     def __post_init__(self) -> None:
         if min(self.tokens, self.cost, self.day_tokens, self.day_cost) < 0:
             raise ValueError("a limit is negative")
+        if any(0 < limit < 1 / MICRO for limit in (self.cost, self.day_cost)):
+            raise ValueError(f"a limit of money is below {1 / MICRO:.6f}")
 
     def of_a_search(self, own: ModelBudget) -> ModelBudget:
         """What holds for a search: its own limits, and these where it has none."""

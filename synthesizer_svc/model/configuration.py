@@ -166,6 +166,8 @@ def _endpoint(name: str, table: Mapping[str, Any], where: str, environment: Mapp
     for needed in ("url", "model"):
         if not given.get(needed):
             raise UserError(f"has no {needed}", where=where)
+    key = _key(given, where, environment)
+    _check_url(given["url"], where, key, allow_plaintext=given.get("allow_plaintext", False))
     protocol = choice(Protocol, given["protocol"], f"{where}: protocol") if "protocol" in given else None
     server = given.get("server") or preset_for(given["url"], protocol)
     if server not in PRESETS:
@@ -173,8 +175,6 @@ def _endpoint(name: str, table: Mapping[str, Any], where: str, environment: Mapp
     base = PRESETS[server] if protocol is None else replace(PRESETS[server], protocol=protocol)
     capabilities = record(Capabilities, base, given.get("capabilities", {}), f"{where}.capabilities")
     prices = record(Prices, Prices(), given.get("prices", {}), f"{where}.prices")
-    key = _key(given, where, environment)
-    _check_url(given["url"], where, key, allow_plaintext=given.get("allow_plaintext", False))
     usual = Authentication.X_API_KEY if capabilities.protocol is Protocol.ANTHROPIC else Authentication.BEARER
     authentication = given.get("authentication", usual.value)
     try:

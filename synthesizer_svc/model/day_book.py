@@ -22,6 +22,14 @@ class DayBook:
         """See ``shared.store.Documents``; raises ``UserError`` when the store cannot be opened."""
         return await (await self._opened()).create(collection, key, value)
 
+    async def get(self, collection: str, key: str) -> dict[str, object] | None:
+        """See ``shared.store.Documents``; raises ``UserError`` when the store cannot be opened."""
+        return await (await self._opened()).get(collection, key)
+
+    async def put(self, collection: str, key: str, value: Mapping[str, object]) -> None:
+        """See ``shared.store.Documents``; raises ``UserError`` when the store cannot be opened."""
+        await (await self._opened()).put(collection, key, value)
+
     async def scan(
         self, collection: str, prefix: str = "", after: str = ""
     ) -> AsyncIterator[tuple[str, dict[str, object]]]:

@@ -72,16 +72,19 @@ class Draft:
 
     def usage(self, request: CompletionRequest, capabilities: Capabilities, prices: Prices) -> Usage:
         """What it cost, also when it did not end: counts that are missing are estimated, never too low."""
-        # A count of nothing for something is as good as none.
+        cached, written = self.cached_tokens or 0, self.cache_write_tokens or 0
+        # A count of nothing for something is as good as none, and so is one of less than its own parts.
         prompt = self.input_tokens or None
+        if prompt is not None and cached + written > prompt:
+            prompt, cached, written = None, 0, 0
         output = self.output_tokens if self.output_tokens or not self.text else None
         if self.end is None and not self.whole:
             output = None  # of a stream so far
         used = Usage(
             input_tokens=prompt_tokens(request) if prompt is None else prompt,
             output_tokens=self._output_at_most(request, capabilities) if output is None else output,
-            cached_tokens=self.cached_tokens or 0,
-            cache_write_tokens=self.cache_write_tokens or 0,
+            cached_tokens=cached,
+            cache_write_tokens=written,
             reasoning_tokens=self.reasoning_tokens or 0,
             requests=1,
             estimated=prompt is None or output is None,

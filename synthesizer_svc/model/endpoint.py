@@ -11,7 +11,7 @@ from dataclasses import replace
 from shared.cache import Cache, Leases
 from shared.clock import SECOND_NS, Clock
 from shared.events import Usage
-from shared.usage import total
+from shared.usage import taken_by, total
 from synthesizer_svc.model import Completion, CompletionRequest, ModelError, ModelErrorCode
 from synthesizer_svc.model.adapting import adapted
 from synthesizer_svc.model.breaker import Breaker, BreakerSettings
@@ -194,7 +194,8 @@ class Endpoint:
         return self.name if usage.requests else ""
 
     def _sum(self, spent: list[Usage], began_ns: int) -> Usage:
-        return replace(total(*spent), latency_ns=self._clock.monotonic_ns() - began_ns)
+        usage = replace(total(*spent), latency_ns=self._clock.monotonic_ns() - began_ns)
+        return taken_by(usage, self.name)
 
     def _hidden(self, text: str) -> str:
         return self.settings.key.hide(text) if self.settings.key else text

@@ -162,7 +162,7 @@ def within(told: object, status: int = 0) -> Told:
     message = error.get("message", error.get("msg"))
     parameter, location = error.get("param"), error.get("loc")
     if isinstance(location, list):  # FastAPI names the field so
-        parameter = ".".join(str(part) for part in location)
+        parameter = ".".join(str(part) for part in location if isinstance(part, str | int))
     return Told(
         status=status or _as_status(error.get("code")),
         message=message if isinstance(message, str) else "",

@@ -7,18 +7,27 @@ holes, so one who is behind finds it out at the first entry they write.
 
 *Reserved* is what a call may cost at most, written before it is sent; *settled* is what it did cost. A call whose
 process died is never settled: it stays reserved, because it may have been billed.
+
+Every so many entries whoever wrote the last one keeps the sum so far, which follows from the entries alone. A process
+that starts reads the sum and what came after it, not a day's whole history.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
+from shared.errors import Unavailable
 from shared.usage import UNKNOWN
 
 ENTRIES = "model.ledger"
+SUMS = "model.ledger.sums"
+"""Collection: account -> its balance after some number of entries. An older one does, and so does none."""
+SUM_EVERY = 256
+"""Entries."""
 RESERVED, SETTLED = "reserved", "settled"
 DIGITS = 10
 
@@ -88,6 +97,16 @@ class Account:
         elif self.open.pop(entry.call, None) is not None:
             self.settled = self.settled.plus(entry.amount)
 
+    def plain(self) -> dict[str, Any]:
+        """What ``begin_at`` reads."""
+        open_ = [entry.plain() for entry in self.open.values()]
+        return {"length": self.length, "settled": asdict(self.settled), "open": open_}
+
+    def begin_at(self, plain: Mapping[str, Any]) -> None:
+        """Go on from what ``plain`` returned, as if all entries before had been taken."""
+        self.length, self.settled = plain["length"], Amount(**plain["settled"])
+        self.open = {entry["call"]: entry_of(entry) for entry in plain["open"]}
+
     def _with(self, entries: Iterable[Entry]) -> Amount:
         spent = self.settled
         for entry in entries:
@@ -99,6 +118,8 @@ class Entries(Protocol):
     """The part of ``shared.store.Documents`` that a ledger needs."""
 
     async def create(self, collection: str, key: str, value: Mapping[str, object]) -> dict[str, object] | None: ...
+    async def get(self, collection: str, key: str) -> dict[str, object] | None: ...
+    async def put(self, collection: str, key: str, value: Mapping[str, object]) -> None: ...
     def scan(
         self, collection: str, prefix: str = "", after: str = ""
     ) -> AsyncIterator[tuple[str, dict[str, object]]]: ...
@@ -121,6 +142,10 @@ class Ledger:
 
     async def catch_up(self, account: Account) -> None:
         """Read what others have written."""
+        if not account.length:
+            known = await self._documents.get(SUMS, account.name)
+            if known is not None:
+                account.begin_at(known)
         prefix = f"{account.name}/"
         after = _key(account, account.length - 1) if account.length else ""
         async for _, plain in self._documents.scan(ENTRIES, prefix, after):
@@ -132,6 +157,9 @@ class Ledger:
         standing = await self._documents.create(ENTRIES, _key(account, account.length), plain)
         mine = standing is None or standing == plain  # written before, and the answer was lost
         account.take(entry if standing is None else entry_of(standing))
+        if mine and account.length % SUM_EVERY == 0:
+            with suppress(Unavailable):  # the entries hold it all
+                await self._documents.put(SUMS, account.name, account.plain())
         return mine
 
     async def add(self, account: Account, entry: Entry) -> None:

@@ -94,6 +94,18 @@ def _common(draft: Draft, told: Mapping[str, object]) -> None:
     draft.cache_write_tokens = _latest(draft.cache_write_tokens, prompt.get("cache_write_tokens"))
     reasoning = completion.get("reasoning_tokens", usage.get("reasoning_tokens"))  # at top level: SGLang
     draft.reasoning_tokens = _latest(draft.reasoning_tokens, reasoning)
+    draft.output_tokens = _with_reasoning(draft, count(usage.get("total_tokens")))
+
+
+def _with_reasoning(draft: Draft, total: int | None) -> int | None:
+    """Tokens that are billed as written. Some vendors count reasoning beside ``completion_tokens`` (xAI, Gemini), and
+    only the total, or a part that is larger than its whole, shows it.
+    """
+    written, reasoning = draft.output_tokens, draft.reasoning_tokens or 0
+    if not written:
+        return written
+    beside = total - draft.input_tokens if total is not None and draft.input_tokens else 0
+    return max(written, beside, written + reasoning if reasoning > written else 0)
 
 
 def _part(usage: Mapping[str, object], name: str) -> Mapping[str, object]:

@@ -83,12 +83,13 @@ def scripted(url: str) -> Model | None:
     Raises:
         UserError: an unknown scheme, or an unreadable script.
     """
-    scheme, _, rest = url.partition(":")
+    scheme, colon, rest = url.partition(":")
     if url in ("", "none", "none:"):
         return None
     if scheme == "scripted":
         return load(Path(rest))
-    raise UserError(f"unknown model scheme `{scheme}`", where="MODEL_URL", hint=f"known: {SCHEMES}")
+    what = f"unknown model scheme `{scheme}`" if colon else "is no URL"  # perhaps a key, which is not repeated
+    raise UserError(what, where="MODEL_URL", hint=f"known: {SCHEMES}")
 
 
 def open_endpoint(

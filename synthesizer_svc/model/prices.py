@@ -8,6 +8,8 @@ from shared.events import Usage
 from shared.usage import UNKNOWN
 
 MILLION = 1_000_000
+MOST = 10**12
+"""A million of the currency for a million tokens. Sums of what costs more do not fit an event."""
 CACHE_WRITE_PERCENT = 125
 """Of the input price, where writing to the cache has none of its own: what vendors ask that bill five minutes of it."""
 
@@ -17,7 +19,7 @@ class Prices:
     """For a million tokens, in millionths of ``currency``; None is unknown, 0 is free.
 
     Raises:
-        ValueError: a negative price.
+        ValueError: a negative price, or one above ``MOST``.
     """
 
     input: int | None = None
@@ -31,8 +33,8 @@ class Prices:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, int) and value < 0:
-                raise ValueError(f"{field.name} is {value}, expected 0 or more")
+            if isinstance(value, int) and not 0 <= value <= MOST:
+                raise ValueError(f"{field.name} is {value}, expected 0 to {MOST}")
 
     @property
     def known(self) -> bool:

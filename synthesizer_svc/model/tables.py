@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from enum import StrEnum
@@ -14,10 +16,12 @@ T = TypeVar("T")
 
 def of_kind(value: Any, kind: type, where: str) -> Any:
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        value = float(value) if abs(value) < sys.float_info.max else math.inf
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         words = {str: "text", int: "an integer", float: "a number", bool: "true or false", dict: "a table"}
         raise UserError(f"is {value!r}, expected {words[kind]}", where=where)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UserError(f"is {value!r}, expected a number", where=where)
     return value
 
 

@@ -17,12 +17,13 @@ from shared.events import ExpansionRequested, KernelRef
 from shared.operators import OperatorSpec
 from shared.store import Blobs
 from synthesizer_svc.answers import Unwritten, Written
-from synthesizer_svc.gather import Seen, SeenKernel
+from synthesizer_svc.gather import Seen, SeenKernel, SeenPrior
 from synthesizer_svc.schedule.emit import Emitted
 from synthesizer_svc.schedule.lowering import Lowered, Lowering, Target
 from synthesizer_svc.schedule.proposal import Parent, Proposal, Situation
 from synthesizer_svc.schedule.propose import propose
 from synthesizer_svc.schedule.schedule import Schedule
+from synthesizer_svc.schedule.transfer import seeded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,15 +81,23 @@ class ScheduleWriter:
     async def write(
         self, seen: Seen, prepared: Prepared, count: int, taken: frozenset[str]
     ) -> tuple[Written | Unwritten, ...]:
-        """``count`` answers: new kernels, then "exhausted" for what could not be filled.
+        """``count`` answers: from other chips' schedules, one each, then new kernels, then "exhausted" for what could
+        not be filled. A schedule of another chip that comes to a kernel known here is a "duplicate".
 
         ``taken`` are kernel ids that other writers of this expansion have used.
         """
         situation = situation_of(seen, prepared)
         known = taken | frozenset(seen.expansion.known_kernel_ids)
         # Usually a few milliseconds, but a nearly exhausted neighbourhood renders hundreds of schedules.
-        picked, why = await asyncio.to_thread(self._pick, situation, prepared, count, known)
-        answers: list[Written | Unwritten] = [await self._written(seen, prepared, pick) for pick in picked]
+        seeds = await asyncio.to_thread(_seeds, seen.priors[:count], prepared, known)
+        known |= {seed.kernel_id for seed in seeds if isinstance(seed, _Picked)}
+        answers: list[Written | Unwritten] = [
+            await self._written(seen, prepared, seed) if isinstance(seed, _Picked) else seed for seed in seeds
+        ]
+        if len(answers) == count:
+            return tuple(answers)
+        picked, why = await asyncio.to_thread(self._pick, situation, prepared, count - len(answers), known)
+        answers += [await self._written(seen, prepared, pick) for pick in picked]
         answers += [Unwritten(code="exhausted", detail=why)] * (count - len(answers))
         return tuple(answers)
 
@@ -132,6 +141,22 @@ class ScheduleWriter:
         return Written(kernel=kernel, move=pick.proposal.move, context=seen.context(skill_ids=pick.proposal.skill_ids))
 
 
+def _seeds(priors: tuple[SeenPrior, ...], prepared: Prepared, known: frozenset[str]) -> list[_Picked | Unwritten]:
+    """What each of ``priors`` comes to: a draft, or a kernel that is known already."""
+    found: list[_Picked | Unwritten] = []
+    used = set(known)
+    for seen in priors:
+        schedule = _read(seen.schedule_json, seen.prior.schedule_hash)
+        proposal = seeded(prepared.lowered.space, schedule, seen.prior)
+        kernel_id, rendered = prepared.render(proposal.schedule)
+        if kernel_id in used:
+            found.append(Unwritten(code="duplicate", detail=f"{proposal.move.rationale}; that kernel is known already"))
+        else:
+            used.add(kernel_id)
+            found.append(_Picked(proposal=proposal, rendered=rendered, kernel_id=kernel_id))
+    return found
+
+
 def _kernel_id(language: str, rendered: Emitted) -> str:
     return ids.derive(language, ids.content_hash(rendered.source.encode()), *rendered.flags, rendered.entry)
 
@@ -164,12 +189,14 @@ def _parent(kernel: SeenKernel) -> Parent | None:
 
 
 def _schedule(kernel: SeenKernel) -> Schedule | None:
-    if kernel.schedule_json is None:
-        return None
+    return None if kernel.schedule_json is None else _read(kernel.schedule_json, kernel.kernel.schedule_hash)
+
+
+def _read(schedule_json: bytes, name: str) -> Schedule:
     try:
-        return Schedule.from_json(kernel.schedule_json)
+        return Schedule.from_json(schedule_json)
     except (ValueError, AttributeError, TypeError) as error:
-        raise Poison(f"schedule blob {kernel.kernel.schedule_hash} is not a schedule: {error}") from error
+        raise Poison(f"schedule blob {name} is not a schedule: {error}") from error
 
 
 def _names(situation: Situation) -> str:

@@ -16,6 +16,9 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -32,20 +35,43 @@ from tests.bench.synth_search import ROOT, SearchFailedError, operator_path, run
 from tests.bench.synth_tape import Tape
 
 RESULT = ROOT / "docs" / "results" / "synth.md"
+SEARCH_S_MAX = 3600.0
+"""For one search where there is no other limit; what takes longer hangs, or never finds a quiet moment."""
+GRACE_S = 300.0
+"""For a search to end that was begun in time."""
 
 
-def searches(plan: Plan, answering: Answering, folder: Path) -> tuple[list[Outcome], list[str]]:
-    """Run every search of ``plan``, one after the other; what they found, and which did not end."""
-    outcomes, unfinished = [], []
-    for cell in plan.cells():
+@dataclass(kw_only=True)
+class Found:
+    """What the searches found so far, which of them did not end, and how many were not begun."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    unfinished: list[str] = field(default_factory=list)
+    left: int = 0
+
+
+def searches(plan: Plan, answering: Answering, folder: Path, *, minutes: float = 0.0) -> Iterator[Found]:
+    """Run the searches of ``plan``, one after the other, and yield after each: what was paid for can be kept at once.
+
+    None is begun after ``minutes``, and none is waited for ``GRACE_S`` longer; 0 is no limit.
+    """
+    cells = list(plan.cells())
+    found, began = Found(left=len(cells)), time.monotonic()
+    for cell in cells:
+        left_s = minutes * 60 - (time.monotonic() - began) if minutes else SEARCH_S_MAX
+        if left_s < 0:
+            return
+        found.left -= 1
         try:
-            outcomes.append(run(cell, plan, folder, answering.settings_of(cell, folder)))
+            settings = answering.settings_of(cell, folder)
+            found.outcomes.append(run(cell, plan, folder, settings, within_s=left_s + GRACE_S))
         except SearchFailedError as error:
             click.echo(str(error), err=True)
-            unfinished.append(str(error))
+            found.unfinished.append(str(error))
         else:
-            _tell(outcomes[-1])
-    return outcomes, unfinished
+            _tell(found.outcomes[-1])
+        answering.keep()
+        yield found
 
 
 def _tell(outcome: Outcome) -> None:
@@ -98,6 +124,12 @@ def _recorded(path: Path) -> tuple[Plan, Tape]:
 @click.option("--ways", default=",".join(Way), show_default=True)
 @click.option("--evaluations", default=8, show_default=True, help="Of each search at equal evaluations; 0: none.")
 @click.option("--seconds", default=40.0, show_default=True, help="For each search at equal cost; 0: none.")
+@click.option(
+    "--minutes",
+    default=0.0,
+    show_default=True,
+    help="Begin no search after this long, and end five later; 0: no limit.",
+)
 @click.option("--record", type=click.Path(path_type=Path, dir_okay=False), help="Keep the answers in this file.")
 @click.option(
     "--recorded", type=click.Path(path_type=Path, dir_okay=False), help="Play the answers and the plan of this file."
@@ -109,34 +141,35 @@ def main(
     ways: str,
     evaluations: int,
     seconds: float,
+    minutes: float,
     record: Path | None,
     recorded: Path | None,
     write: bool,
 ) -> None:
-    """Run the comparison and print its page."""
+    """Run the comparison and print its page, which is written anew after each search."""
     if record and recorded:
         raise click.UsageError("--record needs an endpoint, --recorded replaces it: give one of them")
     plan, tape = _recorded(recorded) if recorded else (_plan(operators, seeds, ways, evaluations, seconds), None)
     date = f"{datetime.now(UTC):%Y-%m-%d}"
     answers = playing(tape) if tape else answering(plan, _endpoints(), record=record, date=date)
+    cpu, text, found = processor(), "", Found()
     with tempfile.TemporaryDirectory(prefix="ke-synth-") as folder, answers as who:
-        outcomes, unfinished = searches(plan, who, Path(folder))
-        source = who.source
-    cpu = processor()
-    text = page(
-        outcomes,
-        plan,
-        source,
-        unfinished=unfinished,
-        command=" ".join(["python -m tests.bench.synth", *sys.argv[1:]]),
-        machine=f"{cpu.model}, {cpu.cores} logical processors",
-        date=date,
-    )
+        for found in searches(plan, who, Path(folder), minutes=minutes):
+            text = page(
+                found.outcomes,
+                plan,
+                who.source,
+                unfinished=found.unfinished,
+                left=found.left,
+                command=" ".join(["python -m tests.bench.synth", *sys.argv[1:]]),
+                machine=f"{cpu.model}, {cpu.cores} logical processors",
+                date=date,
+            )
+            if write:
+                RESULT.write_text(text, encoding="utf-8")
     click.echo(text)
-    if write:
-        RESULT.write_text(text, encoding="utf-8")
-    if unfinished:
-        raise click.ClickException(f"{len(unfinished)} searches did not end")
+    if found.unfinished:
+        raise click.ClickException(f"{len(found.unfinished)} searches did not end")
 
 
 if __name__ == "__main__":

@@ -62,6 +62,13 @@ class Answering:
     address: str = ""
     tape: Tape | None = None
     played: bool = False
+    record: Path | None = None
+    """Where ``tape`` is kept."""
+
+    def keep(self) -> None:
+        """Write down what was recorded so far."""
+        if self.tape is not None and self.record is not None:
+            self.tape.save(self.record)
 
     def settings_of(self, cell: Cell, folder: Path) -> dict[str, str]:
         """The environment that makes a search ask; writes its file of endpoints."""
@@ -124,12 +131,12 @@ def answering(plan: Plan, configured: Configured, *, record: Path | None = None,
         "settings": dict(configured.settings),
         "tables": {name: _without_keys(table) for name, table in configured.tables.items()},
     }
-    upstream = {name: table["url"].rstrip("/") for name, table in configured.tables.items()}
+    upstream = {name: _origin(table["url"]) for name, table in configured.tables.items()}
     tape = Tape(upstream=upstream, header=header)
     with ExitStack() as stack:
         stack.callback(tape.save, record)
         address = stack.enter_context(synth_tape.running(tape))
-        yield Answering(configured=configured, address=address, tape=tape)
+        yield Answering(configured=configured, address=address, tape=tape, record=record)
 
 
 @contextmanager
@@ -162,10 +169,18 @@ def _value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)  # texts, numbers, true and false are written alike in both
 
 
-def _elsewhere(table: Mapping[str, Any], url: str) -> dict[str, Any]:
-    """``table`` with another URL. What its host is known for is told, because the other one's is not."""
+def _elsewhere(table: Mapping[str, Any], address: str) -> dict[str, Any]:
+    """``table`` at another address. What its host is known for is told, because the other one's is not; its path stays,
+    because some methods, as llama.cpp's tokenizer, are beside the version.
+    """
     protocol = Protocol(table["protocol"]) if "protocol" in table else None
+    url = address + urlsplit(table["url"]).path.rstrip("/")
     return {"server": preset_for(table["url"], protocol), **table, "url": url}
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _without_keys(table: Mapping[str, Any]) -> dict[str, Any]:

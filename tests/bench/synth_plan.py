@@ -52,13 +52,14 @@ class Plan:
     ways: tuple[Way, ...] = tuple(Way)
 
     def cells(self) -> Iterator[Cell]:
-        """Every search, those of one operator and seed together: what drifts on a machine meets all ways alike."""
-        for equal, limit in ((Equal.EVALUATIONS, self.evaluations), (Equal.COST, self.seconds)):
-            if not limit:
-                continue
+        """Every search, those of one operator and seed together: what drifts on a machine meets all ways alike, and
+        a comparison that is stopped has rows in both tables.
+        """
+        limits = ((Equal.EVALUATIONS, self.evaluations), (Equal.COST, self.seconds))
+        for seed in self.seeds:
             for operator in self.operators:
-                for seed in self.seeds:
-                    for way in self.ways:
+                for equal, limit in limits:
+                    for way in self.ways if limit else ():
                         yield Cell(equal=equal, operator=operator, seed=seed, way=way)
 
     def to_plain(self) -> dict[str, Any]:

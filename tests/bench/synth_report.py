@@ -115,7 +115,7 @@ def row(outcomes: Sequence[Outcome], way: Way) -> str:
     mine = [one for one in outcomes if one.cell.way is way]
     n = len(mine)
     if not n:
-        return f"| {way} | 0 |" + " - |" * 9
+        return f"| {way} | 0 |" + " - |" * (len(COLUMNS) - 2)
     gain = ratio([one.gain for one in mine])
     versus = "1" if way is Way.SCHEDULES else str(paired(outcomes, way, Way.SCHEDULES))
     evaluations = sum(one.evaluations for one in mine) / n
@@ -164,8 +164,11 @@ def page(
     machine: str,
     date: str,
     unfinished: Sequence[str] = (),
+    left: int = 0,
 ) -> str:
-    """The whole Markdown page. ``unfinished``: searches that did not end, which are in no table."""
+    """The whole Markdown page. Searches that are ``unfinished`` did not end and are in no table; ``left`` is the number
+    of those that were not begun.
+    """
     models = sorted(set().union(*(one.models for one in outcomes)) if outcomes else [])
     lines = [
         "# What a model adds to the schedules",
@@ -179,10 +182,11 @@ def page(
         "",
         f"- Command: `{command}`",
         f"- Machine: {machine}; {date}",
-        f"- Model: {', '.join(f'`{name}`' for name in models) or 'none answered'}; {source}",
+        f"- Model: {', '.join(f'`{name}`' for name in models) or 'none answered in a search that ended'}; {source}",
         f"- Operators: {', '.join(plan.operators)}; seeds {', '.join(map(str, plan.seeds))}",
         f"- {len(outcomes)} searches",
     ]
+    lines += [f"- **Stopped early: {left} searches of the plan were not begun**"] if left else []
     lines += [f"- Settings: {', '.join(f'`{k}={v}`' for k, v in source.settings.items())}"] if source.settings else []
     lines += [f"- {source.note}"] if source.note else []
     if plan.evaluations:

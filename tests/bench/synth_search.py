@@ -18,6 +18,7 @@ from cli.phases import PAUSED
 from search_svc import projection
 from search_svc.tree import Node
 from shared import wire
+from shared.errors import KernelEvolveError
 from shared.events import (
     CandidateProduced,
     CandidateRejected,
@@ -37,6 +38,8 @@ from tests.bench.synth_report import Outcome
 
 ROOT = Path(__file__).resolve().parents[2]
 OPERATORS = (ROOT / "examples" / "operators", ROOT / "tests" / "operators")
+DRAIN_S = 60.0
+"""For a search that is ended to put its workers away."""
 EVALUATIONS_MAX = 40_000
 """Of a search that its time limits: the most that one may ask for."""
 INSTEAD = "schedules, in its place"
@@ -62,7 +65,7 @@ def operator_path(name: str) -> Path:
     raise FileNotFoundError(name)
 
 
-def run(cell: Cell, plan: Plan, folder: Path, model: Mapping[str, str]) -> Outcome:
+def run(cell: Cell, plan: Plan, folder: Path, model: Mapping[str, str], *, within_s: float) -> Outcome:
     """Search. ``model``: the settings that name the model, for ways that ask one.
 
     Raises:
@@ -73,21 +76,48 @@ def run(cell: Cell, plan: Plan, folder: Path, model: Mapping[str, str]) -> Outco
     limit = ("--evaluations", plan.evaluations) if by_evaluations else ("--seconds", plan.seconds)
     more = () if by_evaluations else ("--evaluations", EVALUATIONS_MAX)
     arguments = ("optimize", operator_path(cell.operator), *limit, *more, "--seed", cell.seed, "--out", out, "--json")
-    done = subprocess.run(
-        [sys.executable, "-m", "cli.main", *map(str, arguments)],
-        cwd=ROOT,
-        env=(dict(model) if cell.way.asks else {}) | _environment(folder / f"{cell.name}.home") | cell.way.settings,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    environment = (dict(model) if cell.way.asks else {}) | _environment(folder / f"{cell.name}.home")
+    command = [sys.executable, "-m", "cli.main", *map(str, arguments)]
+    try:
+        done = called(command, environment | cell.way.settings, folder / f"{cell.name}.said", within_s)
+    except subprocess.TimeoutExpired as error:
+        raise SearchFailedError(f"{cell.name}: no end within {error.timeout:.0f} s") from error
     if done.returncode not in (0, 1, EXIT_CODES[PAUSED]) or not done.stdout.strip():
         said = " ".join(done.stderr[-SAID_CHARS:].split())
         raise SearchFailedError(f"{cell.name}: exit status {done.returncode}: {said}")
-    result = json.loads(done.stdout.splitlines()[-1])
-    if result["outcome"] == PAUSED:
-        raise SearchFailedError(f"{cell.name}: paused: {result['reason']} {result['detail']}")
-    return asyncio.run(read(cell, out, result))
+    try:
+        result = json.loads(done.stdout.splitlines()[-1])
+        if result["outcome"] == PAUSED:
+            raise SearchFailedError(f"{cell.name}: paused: {result['reason']} {result['detail']}")
+        return asyncio.run(read(cell, out, result))
+    except (KernelEvolveError, OSError, ValueError, KeyError, TypeError) as error:  # one search is not the comparison
+        raise SearchFailedError(f"{cell.name}: what it left cannot be read: {error!r}") from error
+
+
+def called(
+    command: Sequence[str], environment: Mapping[str, str], said: Path, within_s: float
+) -> subprocess.CompletedProcess[str]:
+    """What ``command`` said and ended with. It writes to files beside ``said``, because processes that outlive it would
+    hold a pipe open.
+
+    Raises:
+        subprocess.TimeoutExpired: it was ended after ``within_s``.
+    """
+    out, err = said.with_suffix(".out"), said.with_suffix(".err")
+    with out.open("wb") as to_out, err.open("wb") as to_err:
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=to_out, stderr=to_err)
+        try:
+            status = process.wait(within_s)
+        except BaseException:
+            process.terminate()
+            try:
+                process.wait(DRAIN_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            raise
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in (out, err)]
+    return subprocess.CompletedProcess(command, status, *texts)
 
 
 def _environment(home: Path) -> dict[str, str]:

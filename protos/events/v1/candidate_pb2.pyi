@@ -81,7 +81,7 @@ class Context(_message.Message):
     def __init__(self, memory: _Optional[_Union[Memory, str]] = ..., diagnosis: _Optional[_Union[_evaluation_pb2.Bound, str]] = ..., sibling_ids: _Optional[_Iterable[str]] = ..., negative_ids: _Optional[_Iterable[str]] = ..., document_ids: _Optional[_Iterable[str]] = ..., skill_ids: _Optional[_Iterable[str]] = ..., prompt_hash: _Optional[str] = ..., conversation_hash: _Optional[str] = ..., asking: _Optional[str] = ..., endpoint: _Optional[str] = ..., model: _Optional[str] = ...) -> None: ...
 
 class Usage(_message.Message):
-    __slots__ = ("input_tokens", "output_tokens", "cached_tokens", "cost_micro", "latency_ns", "reasoning_tokens", "cache_write_tokens", "requests", "estimated")
+    __slots__ = ("input_tokens", "output_tokens", "cached_tokens", "cost_micro", "latency_ns", "reasoning_tokens", "cache_write_tokens", "requests", "estimated", "spends")
     INPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     CACHED_TOKENS_FIELD_NUMBER: _ClassVar[int]
@@ -91,6 +91,7 @@ class Usage(_message.Message):
     CACHE_WRITE_TOKENS_FIELD_NUMBER: _ClassVar[int]
     REQUESTS_FIELD_NUMBER: _ClassVar[int]
     ESTIMATED_FIELD_NUMBER: _ClassVar[int]
+    SPENDS_FIELD_NUMBER: _ClassVar[int]
     input_tokens: int
     output_tokens: int
     cached_tokens: int
@@ -100,7 +101,20 @@ class Usage(_message.Message):
     cache_write_tokens: int
     requests: int
     estimated: bool
-    def __init__(self, input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., cached_tokens: _Optional[int] = ..., cost_micro: _Optional[int] = ..., latency_ns: _Optional[int] = ..., reasoning_tokens: _Optional[int] = ..., cache_write_tokens: _Optional[int] = ..., requests: _Optional[int] = ..., estimated: bool = ...) -> None: ...
+    spends: _containers.RepeatedCompositeFieldContainer[Spend]
+    def __init__(self, input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., cached_tokens: _Optional[int] = ..., cost_micro: _Optional[int] = ..., latency_ns: _Optional[int] = ..., reasoning_tokens: _Optional[int] = ..., cache_write_tokens: _Optional[int] = ..., requests: _Optional[int] = ..., estimated: bool = ..., spends: _Optional[_Iterable[_Union[Spend, _Mapping]]] = ...) -> None: ...
+
+class Spend(_message.Message):
+    __slots__ = ("endpoint", "tokens", "cost_micro", "requests")
+    ENDPOINT_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    COST_MICRO_FIELD_NUMBER: _ClassVar[int]
+    REQUESTS_FIELD_NUMBER: _ClassVar[int]
+    endpoint: str
+    tokens: int
+    cost_micro: int
+    requests: int
+    def __init__(self, endpoint: _Optional[str] = ..., tokens: _Optional[int] = ..., cost_micro: _Optional[int] = ..., requests: _Optional[int] = ...) -> None: ...
 
 class EndpointRecord(_message.Message):
     __slots__ = ("endpoint", "asked", "gains", "gain_micro", "tokens", "cost_micro")

@@ -25,8 +25,26 @@ class Budget(_message.Message):
     model: _values_pb2.ModelBudget
     def __init__(self, evaluations: _Optional[int] = ..., wall_ns: _Optional[int] = ..., stall: _Optional[int] = ..., target_speedup_ppm: _Optional[int] = ..., sol_fraction_ppm: _Optional[int] = ..., model: _Optional[_Union[_values_pb2.ModelBudget, _Mapping]] = ...) -> None: ...
 
+class Prior(_message.Message):
+    __slots__ = ("search_id", "candidate_id", "chip", "language", "kernel_id", "schedule_hash", "found")
+    SEARCH_ID_FIELD_NUMBER: _ClassVar[int]
+    CANDIDATE_ID_FIELD_NUMBER: _ClassVar[int]
+    CHIP_FIELD_NUMBER: _ClassVar[int]
+    LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    KERNEL_ID_FIELD_NUMBER: _ClassVar[int]
+    SCHEDULE_HASH_FIELD_NUMBER: _ClassVar[int]
+    FOUND_FIELD_NUMBER: _ClassVar[int]
+    search_id: str
+    candidate_id: str
+    chip: str
+    language: str
+    kernel_id: str
+    schedule_hash: str
+    found: str
+    def __init__(self, search_id: _Optional[str] = ..., candidate_id: _Optional[str] = ..., chip: _Optional[str] = ..., language: _Optional[str] = ..., kernel_id: _Optional[str] = ..., schedule_hash: _Optional[str] = ..., found: _Optional[str] = ...) -> None: ...
+
 class SearchStarted(_message.Message):
-    __slots__ = ("search_id", "operator", "chip", "policy", "seed", "budget", "languages", "policy_parameters", "threads", "baseline", "candidates_per_expansion", "expansions_in_flight", "logic_version", "at_ns", "priority")
+    __slots__ = ("search_id", "operator", "chip", "policy", "seed", "budget", "languages", "policy_parameters", "threads", "baseline", "candidates_per_expansion", "expansions_in_flight", "logic_version", "at_ns", "priority", "priors")
     SEARCH_ID_FIELD_NUMBER: _ClassVar[int]
     OPERATOR_FIELD_NUMBER: _ClassVar[int]
     CHIP_FIELD_NUMBER: _ClassVar[int]
@@ -42,6 +60,7 @@ class SearchStarted(_message.Message):
     LOGIC_VERSION_FIELD_NUMBER: _ClassVar[int]
     AT_NS_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    PRIORS_FIELD_NUMBER: _ClassVar[int]
     search_id: str
     operator: _values_pb2.OperatorRef
     chip: str
@@ -57,7 +76,8 @@ class SearchStarted(_message.Message):
     logic_version: int
     at_ns: int
     priority: int
-    def __init__(self, search_id: _Optional[str] = ..., operator: _Optional[_Union[_values_pb2.OperatorRef, _Mapping]] = ..., chip: _Optional[str] = ..., policy: _Optional[str] = ..., seed: _Optional[int] = ..., budget: _Optional[_Union[Budget, _Mapping]] = ..., languages: _Optional[_Iterable[str]] = ..., policy_parameters: _Optional[_Iterable[_Union[_values_pb2.Entry, _Mapping]]] = ..., threads: _Optional[int] = ..., baseline: _Optional[str] = ..., candidates_per_expansion: _Optional[int] = ..., expansions_in_flight: _Optional[int] = ..., logic_version: _Optional[int] = ..., at_ns: _Optional[int] = ..., priority: _Optional[int] = ...) -> None: ...
+    priors: _containers.RepeatedCompositeFieldContainer[Prior]
+    def __init__(self, search_id: _Optional[str] = ..., operator: _Optional[_Union[_values_pb2.OperatorRef, _Mapping]] = ..., chip: _Optional[str] = ..., policy: _Optional[str] = ..., seed: _Optional[int] = ..., budget: _Optional[_Union[Budget, _Mapping]] = ..., languages: _Optional[_Iterable[str]] = ..., policy_parameters: _Optional[_Iterable[_Union[_values_pb2.Entry, _Mapping]]] = ..., threads: _Optional[int] = ..., baseline: _Optional[str] = ..., candidates_per_expansion: _Optional[int] = ..., expansions_in_flight: _Optional[int] = ..., logic_version: _Optional[int] = ..., at_ns: _Optional[int] = ..., priority: _Optional[int] = ..., priors: _Optional[_Iterable[_Union[Prior, _Mapping]]] = ...) -> None: ...
 
 class SearchForked(_message.Message):
     __slots__ = ("search_id", "parent_search_id", "at_seq", "policy", "seed", "policy_parameters", "at_ns")
@@ -116,7 +136,7 @@ class WriterRecord(_message.Message):
     def __init__(self, writer: _Optional[str] = ..., attempts_milli: _Optional[int] = ..., gains_milli: _Optional[int] = ..., gain_micro: _Optional[int] = ..., time_ns: _Optional[int] = ..., cost_micro: _Optional[int] = ...) -> None: ...
 
 class ExpansionRequested(_message.Message):
-    __slots__ = ("search_id", "expansion_id", "operator", "chip", "languages", "seed", "count", "memory", "parent_ids", "parents", "parent_evaluations", "siblings", "sibling_ids", "negative", "negative_ids", "known_kernel_ids", "threads", "reasons", "writers", "model_budget", "endpoints", "outcomes")
+    __slots__ = ("search_id", "expansion_id", "operator", "chip", "languages", "seed", "count", "memory", "parent_ids", "parents", "parent_evaluations", "siblings", "sibling_ids", "negative", "negative_ids", "known_kernel_ids", "threads", "reasons", "writers", "model_budget", "endpoints", "outcomes", "priors")
     SEARCH_ID_FIELD_NUMBER: _ClassVar[int]
     EXPANSION_ID_FIELD_NUMBER: _ClassVar[int]
     OPERATOR_FIELD_NUMBER: _ClassVar[int]
@@ -139,6 +159,7 @@ class ExpansionRequested(_message.Message):
     MODEL_BUDGET_FIELD_NUMBER: _ClassVar[int]
     ENDPOINTS_FIELD_NUMBER: _ClassVar[int]
     OUTCOMES_FIELD_NUMBER: _ClassVar[int]
+    PRIORS_FIELD_NUMBER: _ClassVar[int]
     search_id: str
     expansion_id: str
     operator: _values_pb2.OperatorRef
@@ -161,7 +182,8 @@ class ExpansionRequested(_message.Message):
     model_budget: _values_pb2.ModelBudget
     endpoints: _containers.RepeatedCompositeFieldContainer[_candidate_pb2.EndpointRecord]
     outcomes: _containers.RepeatedCompositeFieldContainer[_candidate_pb2.MoveOutcome]
-    def __init__(self, search_id: _Optional[str] = ..., expansion_id: _Optional[str] = ..., operator: _Optional[_Union[_values_pb2.OperatorRef, _Mapping]] = ..., chip: _Optional[str] = ..., languages: _Optional[_Iterable[str]] = ..., seed: _Optional[int] = ..., count: _Optional[int] = ..., memory: _Optional[_Union[_candidate_pb2.Memory, str]] = ..., parent_ids: _Optional[_Iterable[str]] = ..., parents: _Optional[_Iterable[_Union[_values_pb2.KernelRef, _Mapping]]] = ..., parent_evaluations: _Optional[_Iterable[_Union[_evaluation_pb2.Evaluation, _Mapping]]] = ..., siblings: _Optional[_Iterable[_Union[_values_pb2.KernelRef, _Mapping]]] = ..., sibling_ids: _Optional[_Iterable[str]] = ..., negative: _Optional[_Iterable[_Union[_values_pb2.KernelRef, _Mapping]]] = ..., negative_ids: _Optional[_Iterable[str]] = ..., known_kernel_ids: _Optional[_Iterable[str]] = ..., threads: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[_values_pb2.Entry, _Mapping]]] = ..., writers: _Optional[_Iterable[_Union[WriterRecord, _Mapping]]] = ..., model_budget: _Optional[_Union[_values_pb2.ModelBudget, _Mapping]] = ..., endpoints: _Optional[_Iterable[_Union[_candidate_pb2.EndpointRecord, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_candidate_pb2.MoveOutcome, _Mapping]]] = ...) -> None: ...
+    priors: _containers.RepeatedCompositeFieldContainer[Prior]
+    def __init__(self, search_id: _Optional[str] = ..., expansion_id: _Optional[str] = ..., operator: _Optional[_Union[_values_pb2.OperatorRef, _Mapping]] = ..., chip: _Optional[str] = ..., languages: _Optional[_Iterable[str]] = ..., seed: _Optional[int] = ..., count: _Optional[int] = ..., memory: _Optional[_Union[_candidate_pb2.Memory, str]] = ..., parent_ids: _Optional[_Iterable[str]] = ..., parents: _Optional[_Iterable[_Union[_values_pb2.KernelRef, _Mapping]]] = ..., parent_evaluations: _Optional[_Iterable[_Union[_evaluation_pb2.Evaluation, _Mapping]]] = ..., siblings: _Optional[_Iterable[_Union[_values_pb2.KernelRef, _Mapping]]] = ..., sibling_ids: _Optional[_Iterable[str]] = ..., negative: _Optional[_Iterable[_Union[_values_pb2.KernelRef, _Mapping]]] = ..., negative_ids: _Optional[_Iterable[str]] = ..., known_kernel_ids: _Optional[_Iterable[str]] = ..., threads: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[_values_pb2.Entry, _Mapping]]] = ..., writers: _Optional[_Iterable[_Union[WriterRecord, _Mapping]]] = ..., model_budget: _Optional[_Union[_values_pb2.ModelBudget, _Mapping]] = ..., endpoints: _Optional[_Iterable[_Union[_candidate_pb2.EndpointRecord, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_candidate_pb2.MoveOutcome, _Mapping]]] = ..., priors: _Optional[_Iterable[_Union[Prior, _Mapping]]] = ...) -> None: ...
 
 class NodePruned(_message.Message):
     __slots__ = ("search_id", "candidate_id", "rule", "detail")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from rich.console import Console
 
 from cli import conversations
-from cli.commands.explain import facts, label, measurements, overview, show_conversation
+from cli.commands.explain import difference, facts, label, measurements, overview, show_conversation
 from cli.history import Past
 from cli.live import LiveView
 from shared.events import Diagnosis, Entry, Move, Status
@@ -66,3 +66,12 @@ def test_no_command_to_a_terminal_is_obeyed():
     ):
         assert "]52;c;aGk=" in text
         assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(text)
+
+
+def test_a_comment_in_a_kernel_turns_no_line_around():
+    asked = Asked()
+    name = asked.wrote(0, "kernel", a_pass())
+    node = asked.tree.nodes[name]
+    blobs = {node.kernel.source_hash: f"// {COMMAND}\n\tint x;".encode()}
+    text = difference(replace(asked.tree, nodes={}), node, blobs)
+    assert "+// \\x1b]52;c;aGk=\\x07 \\x9b2J \\u202e\n+\tint x;" in text

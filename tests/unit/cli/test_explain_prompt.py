@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from cli import announce
-from cli.commands.explain import command
+from cli.commands.explain import command, facts
 from cli.outcome import Finished, final_object
 from shared import ids, kelog
 from shared.errors import UserError
+from shared.events import Usage
+from shared.usage import taken_by, total
 from tests.builders import a_pass
 from tests.unit.cli import asked as asked_of
 from tests.unit.cli.asked import Asked
@@ -77,3 +81,17 @@ def test_an_unknown_price_is_unknown_in_every_total(asked, tmp_path, monkeypatch
     assert result["model"]["cost"] is None
     lines = announce.lines(Finished(tree=asked.tree, result=result, artefact=None))
     assert any("cost unknown" in line for line in lines if line.startswith("models"))
+
+
+def test_what_an_endpoint_took_before_it_failed_is_told_apart(asked, monkeypatch):
+    failed = taken_by(Usage(input_tokens=40, output_tokens=2, cost_micro=-1, requests=3), "small")
+    answered = taken_by(asked_of.USAGE, "large")
+    monkeypatch.setattr(asked_of, "USAGE", total(failed, answered))
+    name = asked.wrote(0, "good", a_pass())
+    console = Console(file=io.StringIO(), width=300)
+    console.print(facts(asked.tree, asked.tree.nodes[name]))
+    told = console.file.getvalue()
+    assert "small 42 tokens in 3 requests, cost unknown" in told
+    assert f"large 1,000 tokens in {answered.requests} requests, cost 0.001234" in told
+    result = final_object(asked.tree, run_dir=None, artefact=None, total_ns=1)
+    assert result["model"]["by_endpoint"]["small"] == {"requests": 3, "tokens": 42, "cost": None}

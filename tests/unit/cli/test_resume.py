@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.commands.resume import begun
+from cli.going_on import begun
 from search_svc import chain, replay
 from shared import wire
 from tests.builders import a_search

@@ -42,6 +42,8 @@ def test_an_absent_or_empty_variable_leaves_the_default() -> None:
         ({}, "X_NAME: is not set"),
         ({"X_NAME": "n", "X_WORKERS": "two"}, "X_WORKERS: is 'two', expected an integer"),
         ({"X_NAME": "n", "X_WAIT_S": "soon"}, "X_WAIT_S: is 'soon', expected a number"),
+        ({"X_NAME": "n", "X_WAIT_S": "nan"}, "X_WAIT_S: is 'nan', expected a number"),
+        ({"X_NAME": "n", "X_WAIT_S": "-inf"}, "X_WAIT_S: is '-inf', expected a number"),
         ({"X_NAME": "n", "X_VERBOSE": "maybe"}, "X_VERBOSE: is 'maybe', expected one of true, false"),
         ({"X_NAME": "n", "X_WORKERS": "0"}, "X_*: workers must be at least 1"),
     ],

@@ -36,6 +36,8 @@ REFUSED = {
     "a name twice": ('{"changes": [], "changes": [1]}', "bad_json"),
     "no number": ('{"changes": NaN}', "bad_json"),
     "inside another object": (f'{{"outer": {TEXT}}}', "bad_json"),
+    "a value that is too deep to be walked through": (f'{{"changes": {"[" * 500}{"]" * 500}}}', "bad_json"),
+    "objects in objects": ('{"changes":' + '{"a":' * 300 + "1" + "}" * 301, "bad_json"),
     "deep nesting": ('{"changes":' * 5_000, "too_long"),
     "a flood": ("{" * 100_000, "too_long"),
 }

@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from shared import wire
 from shared.errors import UserError
 from shared.events import (
     CandidateProduced,
@@ -27,6 +28,7 @@ from synthesizer_svc.model import ModelError
 from synthesizer_svc.no_knowledge import NoKnowledge
 from synthesizer_svc.schedule.schedule import Schedule
 from synthesizer_svc.settings import from_env
+from tests.builders import enveloped
 from tests.fakes.talker import Builder, Talker
 from tests.unit.synthesizer_svc.desk import KERNEL, desk
 from tests.unit.synthesizer_svc.spaces import POINTS, SPACE, TextLowering, measured
@@ -334,3 +336,44 @@ def test_an_unknown_way_of_asking_is_refused_by_name():
     with pytest.raises(UserError, match="MODEL_"):
         from_env({"MODEL_ASKING": "poetry"})
     assert from_env({"MODEL_ASKING": "moves"}).asking.asking == "moves"
+
+
+def choosing(because: str):
+    """The first change in the question, with ``because`` as it stands in JSON."""
+
+    def answer(request):
+        key, values = LINE.search(request.messages[0].text).groups()
+        value = json.loads(values.split(", ")[0])
+        return f'{{"because": {because}, "changes": {json.dumps([{"decision": key, "value": value}])}}}'
+
+    return answer
+
+
+HALF_A_PAIR = "\ud800"
+SAID = {
+    "half a character as a reason": ("moves", choosing('"\\ud800 pays"'), None),
+    "no text as a reason": ("moves", choosing('{"a": null}'), None),
+    "a zero and an escape sequence as a reason": ("moves", choosing('"\\u0000\\u001b[2J"'), None),
+    "half a character as a decision": (
+        "moves",
+        '{"because": "", "changes": [{"decision": "\\ud800", "value": 1}]}',
+        "illegal_choice",
+    ),
+    "a value of a hundred lists": (
+        "moves",
+        f'{{"because": "", "changes": [{{"decision": "g0.unroll", "value": {"[" * 100}{"]" * 100}}}]}}',
+        "bad_json",
+    ),
+    "half a character in prose": ("whole", f"{HALF_A_PAIR} is what I say", "no_block"),
+    "half a character beside a kernel": ("whole", f"{HALF_A_PAIR}\n{WHOLE}", None),
+    "half a character as a language": ("whole", f"```{HALF_A_PAIR}\n{KERNEL}\n```", "wrong_language"),
+    "a mark of byte order before a block": ("whole", f"\n\ufeff```cpp\n\ufeff{KERNEL}\n```", None),
+}
+
+
+@pytest.mark.parametrize(("asking", "answer", "code"), SAID.values(), ids=SAID)
+def test_whatever_a_model_says_the_fact_that_tells_of_it_can_be_sent_and_read(asking, answer, code):
+    talker = Talker(answer if callable(answer) else lambda _: answer)
+    (fact,), _ = expand(talker, asking=asking, count=1, settings={"repair_turns": 0})
+    assert wire.unpack(wire.pack(enveloped(fact))).event == fact
+    assert getattr(fact, "code", None) == code

@@ -36,4 +36,4 @@ def test_answers_are_counted_by_outcome_and_what_they_cost() -> None:
     assert 'kernelevolve_model_tokens_total{kind="output"} 160.0' in text
     assert 'kernelevolve_model_tokens_total{kind="cached"} 1000.0' in text
     assert "kernelevolve_model_cost_micro_total 1234.0" in text
-    assert "kernelevolve_model_latency_seconds_sum 4.0" in text
+    assert "kernelevolve_candidate_writing_seconds_sum 4.0" in text

@@ -60,6 +60,7 @@ def test_no_model_is_no_error(url):
     ("url", "says"),
     [
         ("gopher:x", "unknown model scheme `gopher`"),
+        ("sk-secret", "MODEL_URL: is no URL"),
         ("scripted:/no/such/file", "cannot be read"),
     ],
 )

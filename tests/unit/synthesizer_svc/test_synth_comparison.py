@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
+from click.testing import CliRunner
 
 from synthesizer_svc.model import configuration
-from tests.bench import synth_tape
+from tests.bench import synth, synth_search, synth_tape
 from tests.bench.synth_endpoints import answering, configured, playing
 from tests.bench.synth_plan import Cell, Equal, Plan, Way
-from tests.bench.synth_report import Outcome, Source, page, paired, ratio, row
+from tests.bench.synth_report import COLUMNS, Outcome, Source, page, paired, ratio, row
 from tests.bench.synth_tape import Tape
 
 PLAN = Plan(operators=("softmax", "row_sum"), seeds=(1, 2), evaluations=12, seconds=45.0)
@@ -109,6 +112,11 @@ def test_the_page_names_the_models_that_answered_and_what_was_recorded():
     assert "none answered" in page([], PLAN, LIVE, command="x", machine="m", date="2026-12-02")
 
 
+def test_every_row_has_all_columns_also_of_a_way_without_a_search():
+    text = page([outcome(Way.MOVES, 1.2)], PLAN, LIVE, command="x", machine="m", date="2026-12-02")
+    assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {len(COLUMNS) + 1}
+
+
 def test_searches_that_did_not_end_are_named_and_in_no_table():
     told = ["cost.softmax.1.whole: paused: budget 5.00 EUR are spent"]
     text = page([outcome(Way.MOVES, 1.2)], PLAN, LIVE, command="x", machine="m", date="2026-12-02", unfinished=told)
@@ -116,6 +124,102 @@ def test_searches_that_did_not_end_are_named_and_in_no_table():
     assert "1 searches did not end" in text
     assert f"- {told[0]}" in text
     assert "| whole | 0 |" in text
+
+
+def test_a_comparison_that_was_stopped_says_so_and_has_rows_in_both_tables():
+    text = page([outcome(Way.MOVES, 1.2)], PLAN, LIVE, command="x", machine="m", date="2026-12-02", left=31)
+    begun = [cell.equal for cell in PLAN.cells()][: 2 * len(Way)]
+
+    assert "Stopped early: 31 searches of the plan were not begun" in text
+    assert "Stopped early" not in page([], PLAN, LIVE, command="x", machine="m", date="2026-12-02")
+    assert set(begun) == set(Equal)
+
+
+@pytest.fixture
+def comparing(monkeypatch, tmp_path):
+    """A whole comparison whose searches are told by a function; the page, read after each of them."""
+    pages: list[str] = []
+    monkeypatch.setattr(synth, "RESULT", tmp_path / "synth.md")
+    monkeypatch.setattr(synth, "_endpoints", lambda: configured({}, packaged_url=lambda: "http://127.0.0.1:1/v1"))
+
+    def compare(search, *arguments):
+        def run(cell, *_, within_s):
+            assert within_s >= synth.GRACE_S
+            pages.append(synth.RESULT.read_text() if synth.RESULT.exists() else "")
+            return search(cell)
+
+        monkeypatch.setattr(synth, "run", run)
+        done = CliRunner().invoke(synth.main, ["--operators", "softmax", "--seeds", "1", *arguments])
+        return done, pages, synth.RESULT.read_text() if synth.RESULT.exists() else ""
+
+    return compare
+
+
+def test_the_page_is_written_after_each_search_so_that_none_is_lost(comparing):
+    def search(cell):
+        if cell.way is Way.WHOLE:
+            raise synth.SearchFailedError(f"{cell.name}: exit status 70")
+        if cell.equal is Equal.COST:
+            raise KeyboardInterrupt
+        return replace(outcome(cell.way, 1.5), cell=cell)
+
+    done, pages, last = comparing(search)
+
+    assert done.exit_code != 0
+    assert [text.count("were not begun") for text in pages] == [0, 1, 1, 1, 1]
+    assert "4 searches of the plan were not begun" in last
+    assert "| hybrid | 1 | 1 | 1.500" in last
+    assert "evaluations.softmax.1.whole: exit status 70" in last
+
+
+def test_no_search_is_begun_after_the_time_that_there_is(comparing, monkeypatch):
+    minutes = iter(range(100))
+    monkeypatch.setattr(synth.time, "monotonic", lambda: next(minutes) * 60)
+
+    done, pages, last = comparing(lambda cell: replace(outcome(cell.way, 1.5), cell=cell), "--minutes", "3")
+
+    assert done.exit_code == 0
+    assert len(pages) == 3
+    assert "5 searches of the plan were not begun" in last
+
+
+@pytest.mark.parametrize("said", ["Traceback", '{"outcome": "improved"}', '{"outcome": 3, "reason"', "[1]", ""])
+def test_a_search_that_leaves_nothing_readable_ends_itself_and_not_the_comparison(said, monkeypatch, tmp_path):
+    ended = subprocess.CompletedProcess([], 0, stdout=f"{said}\n", stderr="what it said")
+    monkeypatch.setattr(synth_search, "called", lambda *_: ended)
+    with pytest.raises(synth_search.SearchFailedError, match=r"cost\.softmax\.1\.moves"):
+        synth_search.run(CELL, PLAN, tmp_path, {}, within_s=45.0)
+
+
+HANGS = """
+import subprocess, sys, time
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(8)"])
+time.sleep(8)
+"""
+
+
+def test_a_search_that_hangs_ends_itself_and_not_the_comparison(monkeypatch, tmp_path):
+    called = synth_search.called
+    hanging = [sys.executable, "-c", HANGS]
+    monkeypatch.setattr(synth_search, "called", lambda _, *given: called(hanging, *given))
+    with pytest.raises(synth_search.SearchFailedError, match="moves: no end within 1 s"):
+        synth_search.run(CELL, PLAN, tmp_path, {}, within_s=1.0)
+
+
+def test_what_a_search_said_is_read_whatever_bytes_it_is(tmp_path):
+    says = "import sys; sys.stdout.buffer.write(b'{}\\xff'); sys.stderr.write('why'); sys.exit(3)"
+    done = synth_search.called([sys.executable, "-c", says], {}, tmp_path / "x.said", 30.0)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "{}\ufffd", "why")
+
+
+def test_what_was_recorded_is_kept_while_the_comparison_goes_on(named, tmp_path):
+    path = tmp_path / "r.jsonl"
+    with answering(PLAN, named, record=path) as who:
+        who.keep()
+        assert synth_tape.load(path).answers == []
+        who.tape.answers += tape(("a", "q1", "one")).answers
+        who.keep()
+        assert len(synth_tape.load(path).answers) == 1
 
 
 # --- recordings -------------------------------------------------------------------------------------------------------
@@ -159,6 +263,15 @@ def test_another_question_gets_the_next_answer_of_its_search_and_is_counted():
 
 def test_a_search_that_asks_more_than_it_did_hears_the_answers_again():
     assert played(tape(("a", "q1", "one"), ("a", "q2", "two")), "x", "y", "z") == ["one", "two", "one"]
+
+
+def test_a_count_of_tokens_is_that_of_its_own_text_or_none_and_is_no_answer_of_a_model():
+    recording = tape(("a", "q1", "one"), ("a", "q2", "two"))
+    recording.answers = [replace(one, path="large/tokenize") for one in recording.answers]
+    counts = [recording.play("a", "POST", "large/tokenize", asked) for asked in ("q2", "q2", "q3")]
+
+    assert [one and one.body for one in counts] == ["two", "two", None]
+    assert recording.played == 0
 
 
 def test_nothing_is_made_up_for_a_search_that_was_not_recorded():
@@ -247,7 +360,8 @@ def test_recorded_endpoints_differ_in_their_address_alone(named, tmp_path):
         found = read(Path(who.settings_of(CELL, tmp_path)["MODEL_ENDPOINTS"]))
         address = who.address
 
-    assert found["large"].url == f"{address}/{CELL.name}/large"
+    assert found["large"].url == f"{address}/{CELL.name}/large/v1"
+    assert who.tape.upstream["large"] == "https://api.anthropic.com"
     assert {n: replace(one, url="") for n, one in found.items()} == {
         n: replace(one, url="") for n, one in read(tmp_path / "mine.toml").items()
     }

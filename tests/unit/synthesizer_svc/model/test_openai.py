@@ -222,6 +222,34 @@ def test_reasoning_tokens_at_the_top_of_usage_count():
     assert read_object(completion(usage=USAGE | {"reasoning_tokens": 5})).usage.reasoning_tokens == 5
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    ("counts", "written"),
+    [
+        ({"total_tokens": 527, "completion_tokens_details": {"reasoning_tokens": 500}}, 507),
+        ({"total_tokens": 127}, 107),
+        ({"total_tokens": None, "completion_tokens_details": {"reasoning_tokens": 500}}, 507),
+        ({"total_tokens": 27, "completion_tokens_details": {"reasoning_tokens": 5}}, 7),
+        ({"total_tokens": 3}, 7),
+        ({"total_tokens": "many"}, 7),
+    ],
+)
+def test_reasoning_that_is_counted_beside_the_answer_is_paid_for(counts, written, streamed):
+    usage = USAGE | counts
+    chunks = (delta(TEXT), delta(finish="stop"), {"choices": [], "usage": usage}, {"choices": [], "usage": usage})
+    told = read_stream(*chunks, "[DONE]") if streamed else read_object(completion(usage=usage))
+    assert (told.usage.output_tokens, told.usage.estimated) == (written, False)
+    assert told.usage.cost_micro == 20 * 3 + written * 15
+
+
+@pytest.mark.parametrize("part", ["cached_tokens", "cache_write_tokens"])
+def test_a_prompt_of_fewer_tokens_than_its_own_parts_is_estimated(part):
+    usage = read_object(completion(usage=USAGE | {"prompt_tokens_details": {part: 10**9}})).usage
+    assert usage.estimated
+    assert (usage.cached_tokens, usage.cache_write_tokens, usage.output_tokens) == (0, 0, 7)
+    assert len(b"You write kernels.Write one.") <= usage.input_tokens < 1000
+
+
 @pytest.mark.parametrize(
     "counts", [None, {}, {"prompt_tokens": 0, "completion_tokens": 0}, {"prompt_tokens": "9"}, [1]]
 )

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from shared.events import EndpointRecord, Usage
-from shared.usage import UNKNOWN
+from shared.events import EndpointRecord, Spend, Usage
+from shared.usage import UNKNOWN, shares, taken_by
 from synthesizer_svc.model import Completion, CompletionRequest, Message, ModelError, Role
 from synthesizer_svc.model.bandit import ranked
 from synthesizer_svc.model.routed import Arm, RoutedModel
@@ -147,3 +147,15 @@ def test_all_turns_of_a_conversation_go_to_one_endpoint():
     for each in (question, longer):
         run(1, routed(*models).complete(each))
     assert sorted(len(model.asked) for model in models) == [0, 0, 0, 2]
+
+
+def test_what_a_failed_arm_took_stays_its_own_though_another_answered():
+    took = taken_by(Usage(input_tokens=900, output_tokens=100, cost_micro=5_000, requests=2), "a")
+    error = ModelError("answer", "cut off twice", usage=took, endpoint="a")
+    answers = [run(1, routed(Told("a", error), Told("b")).complete(a_question(seed=n))) for n in range(8)]
+    after_failing = next(answer for answer in answers if answer.usage.requests == 3)
+    assert after_failing.endpoint == "b"
+    assert shares(after_failing.usage, "b") == (
+        Spend(endpoint="a", tokens=1_000, cost_micro=5_000, requests=2),
+        Spend(endpoint="b", tokens=5, cost_micro=10, requests=1),
+    )
