@@ -11,6 +11,7 @@ from evaluator_svc.profilers.counters import named
 from evaluator_svc.profilers.ncu_report import KERNELS_MAX, complaint, number, parse
 
 SAMPLE = (Path(__file__).parent / "profiles" / "ncu_softmax.csv").read_text()
+RECORDED = (Path(__file__).parent / "profiles" / "ncu_softmax_h200.csv").read_text()
 IDENTITY = ("ID", "Process ID", "Kernel Name")
 
 
@@ -32,6 +33,17 @@ def test_the_sample_is_read_with_its_units_and_separators():
     assert kernel.occupancy_limiter == "registers"
     assert kernel.bank_conflicts == pytest.approx(1024 / 262144)
     assert kernel.spilled == 0
+
+
+def test_what_an_h200_was_recorded_to_say_is_read():
+    (kernel,) = parse(RECORDED).kernels
+    assert kernel.kernel == "softmax_kernel"
+    assert kernel.duration_ns == 64_320
+    assert (kernel.blocks, kernel.threads, kernel.multiprocessors) == (16_384, 128, 132)
+    assert kernel.dram_read_bytes == 134_244_864
+    assert kernel.dram_share == pytest.approx(0.7861)
+    assert (kernel.registers, kernel.occupancy_limiter) == (47, "registers")
+    assert kernel.stalls[0].reason == "long_scoreboard"
 
 
 def test_stalls_are_shares_of_what_was_told_and_the_largest_is_first():
