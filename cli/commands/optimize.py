@@ -15,7 +15,7 @@ from cli.announce import announce
 from cli.interruptible import see_through
 from cli.live import LiveView
 from cli.options import Options
-from cli.requirements import require_chip, require_threads
+from cli.requirements import require_chip, require_language, require_threads
 from cli.submitted import read_operator
 from search_svc import service as search_service
 from search_svc.service import SUBMITTER
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cli.outcome import Finished
 
 
-def submission(spec: operators.OperatorSpec, wanted: Options) -> SearchStarted:
+def submission(spec: operators.OperatorSpec, wanted: Options, language: str = "") -> SearchStarted:
     """The event that starts the search; its id is chosen here, from what is asked and when."""
     now_ns = SystemClock().now_ns()
     return SearchStarted(
@@ -38,7 +38,7 @@ def submission(spec: operators.OperatorSpec, wanted: Options) -> SearchStarted:
         policy_parameters=wanted.parameters,
         seed=wanted.seed,
         budget=wanted.budget,
-        languages=chips.load(wanted.chip).languages,
+        languages=require_language(chips.load(wanted.chip), language),
         threads=wanted.threads,
         baseline=wanted.baseline,
         at_ns=now_ns,
@@ -47,9 +47,10 @@ def submission(spec: operators.OperatorSpec, wanted: Options) -> SearchStarted:
 
 @click.command("optimize")
 @options.of_a_search
+@click.option("--language", default="", metavar="NAME", help="Write in this one of the chip's languages only.")
 @click.option("--out", type=click.Path(path_type=Path), help="Run directory; default runs/<time>-<operator>.")
 @click.option("--json", "as_json", is_flag=True, help="Print one final JSON object on stdout.")
-def command(operator: Path, workload: str, out: Path | None, as_json: bool, **asked: Any) -> None:
+def command(operator: Path, workload: str, language: str, out: Path | None, as_json: bool, **asked: Any) -> None:
     """Search for a faster kernel of OPERATOR: a KernelBench-style Python file, a definition, or an ATen call.
 
     \b
@@ -63,7 +64,7 @@ def command(operator: Path, workload: str, out: Path | None, as_json: bool, **as
     wanted = options.gather(**asked)
     require_chip(wanted.chip)
     require_threads(wanted.threads)
-    started = submission(spec, wanted)
+    started = submission(spec, wanted, language)
     search_service.check(started)
     finished = run(spec, started, operator, out, as_json=as_json, begin_ns=begin_ns)
     sys.exit(announce(finished, as_json=as_json))

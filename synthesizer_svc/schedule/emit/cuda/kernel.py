@@ -112,7 +112,8 @@ class _Writer:
         shape, outer = self.shape, self.group.outer
         chunk = Frame(parent=kernel, axes=set(outer))
         self._place(chunk, outer, "c")
-        lanes = self._lanes(self.group.stages, chunk, outer, {})
+        stages = expanded(self.group, {**self.choices, "softmax_stats": "two_pass", "variance": "two_pass"})
+        lanes = self._lanes(stages, chunk, outer, {})
         count = max(1, self.group.rows)
         units = count // shape.width
         out = Lines()
@@ -144,7 +145,11 @@ class _Writer:
 
     def _rows(self, kernel: Frame) -> Lines:
         shape, group = self.shape, self.group
-        row = Frame(parent=kernel, axes=set(group.outer), results={s.name for s in group.stages})
+        choices = dict(self.choices)
+        if shape.held:
+            choices |= {"softmax_stats": "two_pass", "variance": "two_pass"}
+        stages = expanded(group, choices)
+        row = Frame(parent=kernel, axes=set(group.outer), results={s.name for s in stages})
         thread = "ke_thread()"
         if shape.across:
             split = f"const int r = {thread} % {shape.rows}, t = {thread} / {shape.rows};"
@@ -160,10 +165,7 @@ class _Writer:
         self._place(row, shape.layout.rows, "n")
         if shape.blocks < shape.tiles:
             row.lines.add("ke_barrier();")  # shared memory of the tile before has been read
-        choices = dict(self.choices)
-        if shape.held:
-            choices |= {"softmax_stats": "two_pass", "variance": "two_pass"}
-        loops = passes(expanded(group, choices))
+        loops = passes(stages)
         if shape.held:
             self._hold(loops, row)
         for loop in loops:
@@ -304,7 +306,9 @@ class _Writer:
     ) -> None:
         values, width = self.values, self.shape.width
         x = values.value(stage.exprs[0], lane)
-        if stage.kind == "reduce":
+        if stage.kind == "reduce" and not self.shape.layout.inner:
+            x = self._of_one(stage, x, lane)
+        elif stage.kind == "reduce":
             position = f", {values.value(stage.exprs[1], lane)}" if folds.is_arg(stage) else ""
             lane.lines.add(f"{stage.name}_a.step({x}{position});")
             return
@@ -315,7 +319,8 @@ class _Writer:
         if write is None:
             return
         live = "if (live) " if self.shape.layout.inner else ""
-        memory, dtype = values.buffers[write.buffer].dtype, stage.exprs[0].dtype
+        memory = values.buffers[write.buffer].dtype
+        dtype = stage.dtype if stage.kind == "reduce" else stage.exprs[0].dtype
         if width == 1 or not aligned(write.offset, axis, width, memory.itemsize):
             lane.lines.add(f"{live}{values.store(write, x, dtype, lane)}")
             return
@@ -324,3 +329,12 @@ class _Writer:
         lane.lines.add(f"{name}[j] = {written(memory, x, dtype)};")
         place = values.index_text(write.offset, lane, base=base)
         after.append(f"{live}ke_store({write.buffer} + {place}, {name});")
+
+    def _of_one(self, stage: Stage, x: str, lane: Frame) -> str:
+        """The fold of a single element: rows of extent 1 have no loop."""
+        name = f"{stage.name}_a"
+        position = f", {self.values.value(stage.exprs[1], lane)}" if folds.is_arg(stage) else ""
+        lane.lines.add(f"{folds.accumulator(stage)} {name} = {folds.start(stage)};")
+        lane.lines.add(f"{name}.step({x}{position});")
+        (result,) = folds.results(stage, name)
+        return result
