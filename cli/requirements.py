@@ -38,6 +38,12 @@ def require_language(sheet: chips.ChipSheet, language: str) -> tuple[str, ...]:
     if language not in sheet.languages:
         hint = f"chip `{sheet.id}` takes {', '.join(sheet.languages)}"
         raise UserError(f"is `{language}`", where="--language", hint=hint)
+    if language in sheet.compile_only and not chips.missing_tools(sheet):
+        raise UserError(
+            f"is `{language}`, whose kernels are not run on the chip in this version",
+            where="--language",
+            hint="it is for machines without the chip, where kernels are compiled, emulated and modelled",
+        )
     missing = chips.missing_for(sheet, language)
     if missing:
         what = ", ".join(missing)

@@ -267,9 +267,9 @@ class Evaluator:
         """
         gpu = self._target.missing
         if gpu is not None and built.device is not None:
-            report = judging.report(built, gpu)
-            refused = resources.beyond(report, gpu)
-            return report if refused is None else Evaluation(status=refused[0], evidence=refused[1])
+            told = judging.report(built, gpu)
+            much = resources.beyond(told, gpu)
+            return told if much is None else Evaluation(status=much[0], evidence=much[1], sandbox=built.sandbox)
         if gpu is None or built.language != TRITON:
             return None
         async with self._runner(job, built, suite, 1, compile_only=True) as runner:

@@ -1,4 +1,4 @@
-"""From what an emulated kernel printed and what its compilers said to a verdict and to the model's counts (pure).
+"""From what an emulated kernel printed and what its compilers said to a verdict and to the model's counts.
 
 Counts come from the emulator, which shares its process with the candidate: they rank kernels and prove nothing. How
 much arithmetic there is to an access comes from the chip's compiler, whose text counts every loop once.

@@ -60,7 +60,7 @@ class GpuToolchain:
     def versions(self) -> tuple[Entry, ...]:
         return () if self.check() is not None else (Entry(name="device_compiler", value=version(CLANG)),)
 
-    async def build(self, source: str, flags: Sequence[str], *, language: str) -> Built | BuildFailed:
+    async def build(self, source: str, flags: Sequence[str], *, language: str = CUDA) -> Built | BuildFailed:
         """Compile one translation unit for the chip, then for the emulator, then for the emulator that counts.
 
         Raises:
@@ -87,8 +87,7 @@ class GpuToolchain:
         with Scratch(BUILD) as work:
             for name in (SOURCE, EMULATED_SOURCE):
                 (work.path / name).write_text(source, encoding="utf-8")
-            for header in (programs.HEADER,):
-                (work.path / header.name).write_bytes(header.read_bytes())
+            (work.path / programs.HEADER.name).write_bytes(programs.HEADER.read_bytes())
             for name, counting in (("simt.o", False), ("count.o", True)):
                 (work.path / name).write_bytes(programs.emulator(self.gpu.warp, counting=counting).read_bytes())
             devices = await self._device(work.path, begin)

@@ -161,6 +161,8 @@ class ChipSheet:
     """Tool on PATH -> how to install it."""
     language_needs: dict[str, dict[str, str]] = field(default_factory=dict)
     """The same for kernels of one language; the others do without."""
+    compile_only: tuple[str, ...] = ()
+    """Languages whose kernels are evaluated only where the chip is missing: compiled for it, emulated, modelled."""
     without: str = ""
     """What an evaluator can still tell of a kernel where a tool is missing; empty for nothing."""
     notes: str = ""
