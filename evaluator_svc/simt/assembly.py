@@ -23,7 +23,7 @@ _METADATA = {
     "shared": r"\.group_segment_fixed_size:\s+(\d+)",
     "threads": r"\.max_flat_workgroup_size:\s+(\d+)",
 }
-_TOO_MUCH_LDS = re.compile(r"local memory \((\d+)\) exceeds limit \((\d+)\) in function '(\w+)'")
+_TOO_MUCH_LDS = re.compile(r"local memory \((\d+)\) exceeds limit \((\d+)\) in (?:function )?'(\w+)'")
 _GLOBAL = {"ptx": re.compile(r"(ld|st)\.global"), "amdgcn": re.compile(r"(global|flat)_(load|store)")}
 _LOAD = {"ptx": "ld.global", "amdgcn": "_load"}
 _SPECIAL = {
@@ -74,6 +74,8 @@ def nvidia(ptx: str, told: str, threads_max: int) -> tuple[Device, ...]:
             used[name] = (int(one[1]), stack, int(one[2] or 0))
     made = []
     for name, text in _entries(ptx)[:KERNELS_MAX]:
+        if name not in used:
+            continue
         bounds = _BOUNDS.search(text)
         registers, stack, shared = used[name]
         made.append(
@@ -110,8 +112,8 @@ def beyond_lds(log: str) -> str:
 
 def _entries(ptx: str) -> list[tuple[str, str]]:
     found = list(_ENTRY.finditer(ptx))
-    ends = [one.start() for one in found[1:]] + [len(ptx)]
-    return [(one[1], ptx[one.start() : end]) for one, end in zip(found, ends, strict=True)]
+    ends = [*(one.start() for one in found), len(ptx)][1:]
+    return [(one[1], ptx[one.start() : end]) for one, end in zip(found, ends, strict=False)]
 
 
 def _shared(text: str) -> int:
