@@ -140,7 +140,7 @@ class GpuToolchain:
         return (
             (*gpu_commands.EMULATED, "-shared", *common, source, "{work}/simt.o", "-o", output),
             (*gpu_commands.COUNTED, *common, source, "-o", f"{{work}}/{OBJECT}"),
-            ("-shared", f"{{work}}/{OBJECT}", "{work}/count.o", "-o", f"{{work}}/{COUNTING}"),
+            (*gpu_commands.LINKED, f"{{work}}/{OBJECT}", "{work}/count.o", "-o", f"{{work}}/{COUNTING}"),
         )
 
     async def _run(self, work: Path, arguments: Sequence[str], program: Path | None = None) -> Finished:
@@ -161,7 +161,7 @@ class GpuToolchain:
     def _key(self, source: str) -> str:
         texts = [path.read_text() for path in (ABI / "ke_abi.h", ABI / "ke_gpu.h", programs.HEADER, programs.SOURCE)]
         identity = (self.language, self.gpu.name, version(CLANG), compiler_version(), str(compiler()))
-        commands = (*gpu_commands.FREESTANDING, *gpu_commands.COUNTED)
+        commands = (*gpu_commands.FREESTANDING, *gpu_commands.COUNTED, *gpu_commands.LINKED)
         return hashlib.sha256("\0".join((source, *texts, *identity, *commands)).encode()).hexdigest()
 
     def _failed(self, done: Finished, begin: int) -> BuildFailed:

@@ -21,6 +21,8 @@ EMULATED = ("-std=c++17", "-O1", "-fPIC", "-DKE_SIMT", "-fno-strict-aliasing", "
 """For g++. Products and sums are not joined: which ones a GPU's compiler joins is its own affair."""
 COUNTED = (*EMULATED, "-c", "-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0")
 """The same, with a call for each access of memory: the emulator's object answers these, no sanitizer's library."""
+LINKED = ("-shared", "-Wl,-Bsymbolic")
+"""Of what is counted: copies of memory are the emulator's, whatever the process has loaded before."""
 ALLOWED = re.compile(r'#\s*include\s*"ke_(abi|gpu)\.h"|#\s*pragma\s+unroll(\s+\d+|\s*\(\s*\d+\s*\))?')
 STRANGE = re.compile(
     r"#|%:|\?\?=|<<<|\basm\b|\b_Pragma\b|\bke_simt\w*|\bKE_(SIMT|FREESTANDING)\b"

@@ -35,6 +35,13 @@ extern "C" int ke_launch(const KeTensor* in, int, KeTensor* out, int, void* stre
 }
 """
 
+COPIED_ON_THE_HOST = """
+extern "C" int ke_launch(const KeTensor* in, int, KeTensor* out, int, void* stream) {
+  __builtin_memcpy(out[0].data, in[0].data, in[0].shape[0] * 4);
+  return KE_OK;
+}
+"""
+
 
 def unit(body, *, blocks=16, threads=256):
     return HEAD + KERNEL.format(threads=threads) + body + LAUNCH.format(blocks=blocks, threads=threads)

@@ -12,8 +12,18 @@ import pytest
 
 from evaluator_svc.runner.program import ABI
 from evaluator_svc.simt import programs
-from evaluator_svc.toolchains.gpu_commands import COUNTED, EMULATED
-from tests.integration.simt.kernels import DIVERGENT, DOUBLED, HEAD, ON_THE_HOST, OUTSIDE, STRIDED, SUMMED, unit
+from evaluator_svc.toolchains.gpu_commands import COUNTED, EMULATED, LINKED
+from tests.integration.simt.kernels import (
+    COPIED_ON_THE_HOST,
+    DIVERGENT,
+    DOUBLED,
+    HEAD,
+    ON_THE_HOST,
+    OUTSIDE,
+    STRIDED,
+    SUMMED,
+    unit,
+)
 
 COUNT = 4096
 CALL = """
@@ -48,7 +58,7 @@ def ran(source, folder, *, warp=32, counting=False):
     emulator = str(programs.emulator(warp, counting=counting))
     if counting:
         subprocess.run(["g++", *COUNTED, *flags, str(text), "-o", str(folder / "k.o")], check=True)
-        subprocess.run(["g++", "-shared", str(folder / "k.o"), emulator, "-o", str(library)], check=True)
+        subprocess.run(["g++", *LINKED, str(folder / "k.o"), emulator, "-o", str(library)], check=True)
     else:
         subprocess.run(["g++", *EMULATED, "-shared", *flags, str(text), emulator, "-o", str(library)], check=True)
     command = [sys.executable, "-c", CALL, str(library), str(folder / "out")]
@@ -105,6 +115,7 @@ def test_scattered_accesses_ask_for_whole_sectors(tmp_path):
     assert told["memory"] == 8 * COUNT
 
 
-def test_host_code_that_touches_tensors_is_told(tmp_path):
-    assert counts(HEAD + ON_THE_HOST, tmp_path)["host"] is True
+@pytest.mark.parametrize("entry", [ON_THE_HOST, COPIED_ON_THE_HOST])
+def test_host_code_that_touches_tensors_is_told(tmp_path, entry):
+    assert counts(HEAD + entry, tmp_path)["host"] is True
     assert counts(unit(DOUBLED), tmp_path)["host"] is False
