@@ -76,7 +76,10 @@ def _estimated(finished: Finished, best: dict[str, Any]) -> list[str]:
     found = winner.final.estimate if winner.final else None
     if found is None:
         return []
-    ratio = estimates.against(round(PPM * best["estimate"]["times_less"]), found.basis.value)
+    ppm = round(PPM * best["estimate"]["times_less"])
+    ratio = estimates.against(ppm, found.basis.value)
+    if ppm == PPM:
+        ratio += f": nothing else was {found.basis.value} to cost less"
     text = [f"cost      {estimates.cost(found)}: {ratio}", f"          {estimates.MEANING[found.basis]}"]
     return [*text, f"counts    {estimates.counts(found.counts)}"] if found.counts else text
 

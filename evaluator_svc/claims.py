@@ -114,8 +114,8 @@ def claim(
     times = recall.discount(measured, overhead_ns=worked, round_trip_ns=overhead if threads > 1 else None)
     speedups = tuple(_speedup(name, measured, seed, delta, times) for name in _baselines(measured))
     remembered = recall.remembers(measured, overhead_ns=worked)
-    if reasons and not _clear_loss(speedups):
-        suspicion = (*remembered, *_entries(disagreement))
+    suspicion = (*remembered, *_entries(disagreement))
+    if reasons and (suspicion or not _clear_loss(speedups)):  # what looks forged is told by a quiet moment, not passed
         return done(Status.NOISY, Trust.NONE, (caught(Layer.STATISTICS), *reasons, *suspicion))
     for layer, found in ((Layer.FRESH, remembered), (Layer.CLOCKS, _entries(disagreement))):
         if found and not reasons:

@@ -30,7 +30,7 @@ class Profile:
 
 def diagnose(floors: Floors, measured_ns: float, profile: Profile) -> Diagnosis:
     """The class, its evidence, and one line that names what to try."""
-    evidence = [*_roofline(floors, measured_ns), *_loops(profile), *_throughputs(profile)]
+    evidence = [*against_floors(floors, measured_ns), *_loops(profile), *_throughputs(profile)]
     bound, summary = _classify(floors, measured_ns, profile)
     return Diagnosis(bound=bound, evidence=tuple(evidence), summary=summary)
 
@@ -86,7 +86,8 @@ def _packed(loops: tuple[LoopFacts, ...]) -> float:
     return packed / (packed + scalar) if packed + scalar else 0.0
 
 
-def _roofline(floors: Floors, measured_ns: float) -> list[Entry]:
+def against_floors(floors: Floors, measured_ns: float) -> list[Entry]:
+    """How far the time is from what the machine allows; reports draw their roofline from these."""
     entries = [_entry("measured_ns", f"{measured_ns:.0f}")]
     if floors.memory_ns > 0:
         share = _share(floors.memory_ns, measured_ns)

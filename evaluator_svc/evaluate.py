@@ -33,6 +33,7 @@ from evaluator_svc.ledger import Ledger
 from evaluator_svc.measuring import Measurer, Subject
 from evaluator_svc.poison import Poison
 from evaluator_svc.profile import profile
+from evaluator_svc.profilers.stage import CounterStage
 from evaluator_svc.roofline import UNKNOWN, roofline
 from evaluator_svc.runner.ending import RunFailure
 from evaluator_svc.runner.process import Runner
@@ -102,6 +103,7 @@ class Evaluator:
         self._threads = 1
         """Of the latest evaluation: probes time as many."""
         self._measurer = Measurer(self._device, self._poison, settings, self._launchers)
+        self._counters = CounterStage(device=self._device, settings=settings.profiling)
         self._cpus = tuple(sorted(os.sched_getaffinity(0)))
 
     async def close(self) -> None:
@@ -427,6 +429,15 @@ class Evaluator:
         bounds = made.floors or UNKNOWN
         with job.watch.span("profile"):
             found = await profile(built, bounds, made.median_ns)
+            if self._target.on_gpu and self._counters.wanted(job.request.purpose):
+                found = await self._counters.diagnosis(
+                    built,
+                    suite,
+                    threads=job.bench.threads,
+                    floors=bounds,
+                    measured_ns=made.median_ns,
+                    otherwise=found,
+                )
         line = roofline(bounds, bytes_min=suite.bytes_min, flops_min=suite.flops, measured_ns=made.median_ns)
         return Evaluation(
             status=Status.PASSED,

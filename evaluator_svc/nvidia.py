@@ -13,6 +13,10 @@ from functools import cache
 from pathlib import Path
 
 PROGRAM = "nvidia-smi"
+PARAMETERS = Path("/proc/driver/nvidia/params")
+ADMIN_ONLY = "RmProfilingAdminOnly"
+"""Of the driver's parameters: 1 where only administrators may read hardware counters (NVIDIA's "Permission issue with
+performance counters")."""
 TIMEOUT_S = 20
 FIELDS = (
     "uuid", "name", "driver_version", "memory.used", "clocks.sm", "clocks.max.sm", "temperature.gpu",
@@ -74,6 +78,20 @@ def parse(text: str) -> Gpu | None:
         temperature=_number(said["temperature.gpu"]),
         throttled=any(reason == "Active" for reason in reasons) if known else None,
     )
+
+
+def counters_restricted() -> bool:
+    """Whether the driver says that only administrators may read hardware counters."""
+    try:
+        return restricted(PARAMETERS.read_text())
+    except OSError:
+        return False
+
+
+def restricted(parameters: str) -> bool:
+    """The same of the text of its parameters; False where they do not say."""
+    said = dict(line.split(":", 1) for line in parameters.splitlines() if ":" in line)
+    return said.get(ADMIN_ONLY, "").strip() == "1"
 
 
 @cache

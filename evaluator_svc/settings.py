@@ -244,6 +244,24 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProfilingSettings:
+    """``EVALUATOR_*``: when a vendor's profiler is asked about a kernel that passed on a GPU.
+
+    Raises:
+        ValueError: a limit that is not positive.
+    """
+
+    profile_search: bool = False
+    """Also in SEARCH evaluations: each then takes some seconds more. A FINAL one is profiled anyway."""
+    profile_s: float = 90.0
+    """For one kernel, in seconds; beyond it the diagnosis does without counters."""
+
+    def __post_init__(self) -> None:
+        if self.profile_s <= 0:
+            raise ValueError(f"profile_s is {self.profile_s}, expected more than 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     limits: Limits = field(default_factory=Limits)
     timing: TimingSettings = field(default_factory=TimingSettings)
@@ -252,6 +270,7 @@ class Settings:
     canary: CanaryLimits = field(default_factory=CanaryLimits)
     simulated: SimulatedLimits = field(default_factory=SimulatedLimits)
     policy: Policy = field(default_factory=Policy)
+    profiling: ProfilingSettings = field(default_factory=ProfilingSettings)
     chip: str = "cpu-x86_64"
     cache: Path = field(default_factory=lambda: Path(platformdirs.user_cache_dir("kernelevolve")))
     """Calibrations, compiled baselines and the machine-wide lock."""
@@ -271,5 +290,6 @@ def from_env(environment: Mapping[str, str]) -> Settings:
         canary=settings.from_env(CanaryLimits, environment, "CANARY_"),
         simulated=settings.from_env(SimulatedLimits, environment, "SIMULATED_"),
         policy=settings.from_env(Policy, environment, "EVALUATOR_"),
+        profiling=settings.from_env(ProfilingSettings, environment, "EVALUATOR_"),
         chip=environment.get("EVALUATOR_CHIP", "") or "cpu-x86_64",
     )

@@ -105,6 +105,31 @@ def build_filter(*, kills_itself: bool = False) -> bytes:
     return rules.program
 
 
+PROFILING = (
+    "socket", "socketpair", "connect", "bind", "listen", "accept", "accept4", "sendto", "sendmsg", "sendmmsg",
+    "kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_open", "pidfd_send_signal",
+    "memfd_create", "mlock", "mlock2", "sched_setaffinity", "setpriority",
+)  # fmt: skip
+"""What a profiler, the part of it in the profiled process, and a GPU's driver do: they talk to each other."""
+
+
+@cache
+def profiler_filter() -> bytes:
+    """The program for a box with a profiler in it: as a build's, and its processes may talk and signal. Only for a box
+    with namespaces, where there is nobody else and no network but its own.
+    """
+    rules = seccompy.Filter(default=seccompy.Action.ALLOW)
+    for name in NEVER_IN_A_BUILD:
+        if name not in PROFILING:
+            rules.errno(name, errno.EPERM)
+    for flag in NAMESPACES:
+        rules.errno("clone", errno.EPERM, args=[(0, seccompy.CmpOp.MASKED_EQ, flag, flag)])
+    rules.errno("clone3", errno.ENOSYS)
+    for request in TERMINAL:
+        rules.errno("ioctl", errno.EPERM, args=[(1, seccompy.CmpOp.EQ, request)])
+    return rules.program
+
+
 MEANINGS = {
     "clone": "starts a process", "fork": "starts a process", "vfork": "starts a process",
     "execve": "runs another program", "execveat": "runs another program",

@@ -7,7 +7,8 @@ from search_svc.tree import FinalTry, Node, Tree
 from shared.events import EvaluationRequested, Purpose, SearchFinished
 
 ESTIMATED = "estimated"
-"""The outcome of a search that only a model ranked: right, and by the model the best; nothing was measured."""
+"""The outcome of a search without a clock that proved no gain: right, and by model or count the best; no time was
+measured."""
 
 AT_ONCE = ("cancelled", limits.UNSUPPORTED)
 """Limits that end a search without waiting for anything."""
@@ -38,7 +39,7 @@ def _again(tree: Tree, current: FinalTry) -> EvaluationRequested:
 
 def _next(tree: Tree) -> Node | None:
     """The best candidate that may end the search and was not tried yet: one whose search-time interval excludes 1,
-    that was counted to cost less than the first draft, or that a model ranks, be it the first draft itself.
+    that was counted to cost no more than the first draft, or that a model ranks, be it the first draft itself.
     """
     tried = [final.candidate_id for final in tree.finals]
     hopeful = (

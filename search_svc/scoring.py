@@ -74,17 +74,31 @@ def proves_gain(evaluation: Evaluation, baseline: str, reference: Reference | No
 
 
 def promising(evaluation: Evaluation, baseline: str, reference: Reference | None) -> bool:
-    """Whether evaluating it again may end the search with it: it proves a gain, or a model ranks it."""
-    return proves_gain(evaluation, baseline, reference) or stands(evaluation, reference)
+    """Whether evaluating it again may end the search with it: it proves a gain, a model ranks it, or no less was
+    counted than for the first draft, which may be it.
+    """
+    return proves_gain(evaluation, baseline, reference) or _ranked(evaluation, reference)
 
 
 def wins(evaluation: Evaluation, baseline: str, reference: Reference | None) -> bool:
     """Whether a re-measurement supports announcing the candidate."""
-    trusted = TRUST_ORDER.index(evaluation.trust) >= TRUST_ORDER.index(TRUST_TO_WIN)
-    return trusted and proves_gain(evaluation, baseline, reference)
+    return _trusted(evaluation) and proves_gain(evaluation, baseline, reference)
 
 
 def stands(evaluation: Evaluation, reference: Reference | None) -> bool:
-    """Whether a kernel is right, and ranked by a model: all that a search can end with where nothing runs."""
-    modelled = reference is not None and reference.basis is Basis.MODELLED
-    return modelled and score_ppm(evaluation, "", reference) > 0
+    """Whether a search that improved nothing can end with it, where nothing has a time: it is right, and a model ranks
+    it or no more was counted than for the first draft.
+    """
+    counted = reference is not None and reference.basis is Basis.COUNTED
+    return _ranked(evaluation, reference) and (_trusted(evaluation) or not counted)
+
+
+def _trusted(evaluation: Evaluation) -> bool:
+    return TRUST_ORDER.index(evaluation.trust) >= TRUST_ORDER.index(TRUST_TO_WIN)
+
+
+def _ranked(evaluation: Evaluation, reference: Reference | None) -> bool:
+    if reference is None:
+        return False
+    score = score_ppm(evaluation, "", reference)
+    return score > 0 if reference.basis is Basis.MODELLED else score >= PPM

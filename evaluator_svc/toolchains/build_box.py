@@ -32,12 +32,17 @@ WATCH_S = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildLimits:
-    """Ceilings of one build: wall and processor time (s), address space per process and size per file (bytes)."""
+    """Ceilings of one build: wall and processor time (s), address space per process and size per file (bytes).
+
+    ``address_space`` is for programs that reserve more than they use; then ``memory_bytes`` is of a watched box only.
+    """
 
     time_s: float = 60.0
     memory_bytes: int = 3 << 30
     file_bytes: int = 64 << 20
     processes: int = 64
+    open_files: int = 256
+    address_space: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +89,8 @@ class BuildBox:
     """Nothing of the host can be written, ``work`` neither: what ``program`` writes is in memory and goes with it."""
     devices: tuple[Path, ...] = ()
     """Device nodes that ``program`` uses."""
+    own_proc: bool = False
+    """``program`` finds a /proc of the box, as the driver of a GPU needs."""
     filter: bytes | None = None
     """Which system calls it may make; None for a compiler's."""
     _boxed: Boxed | None = field(default=None, init=False)
@@ -107,6 +114,7 @@ class BuildBox:
             },
             temporary_bytes=TEMPORARY_BYTES,
             devices=self.devices,
+            processes=self.own_proc,
             own_user=True,
         )
         command = [str(self.program or compiler()), *(argument.format_map(places) for argument in arguments)]
@@ -152,11 +160,11 @@ class BuildBox:
 
     def _limits(self) -> Limits:
         return Limits(
-            address_space=self.limits.memory_bytes,
+            address_space=self.limits.address_space or self.limits.memory_bytes,
             cpu_s=int(self.limits.time_s) + 1,
             file_bytes=self.limits.file_bytes,
             processes=self.limits.processes,
-            open_files=256,
+            open_files=self.limits.open_files,
             stack_bytes=64 << 20,
         )
 

@@ -169,7 +169,8 @@ class SearchCancelled:
 class SearchFinished:
     """``outcome``: improved, estimated, no_improvement, failed or cancelled. ``reason``: which limit ended it.
 
-    ``estimated``: the best by a model of a chip that is not there, checked again and right; nothing was measured.
+    ``estimated``: the best by a model of a chip that is not there, or a first draft than which none was counted to cost
+    less; checked again and right, no time was measured.
     """
 
     search_id: str

@@ -77,14 +77,11 @@ def test_a_whole_search_counts_right_kernels(searched, home):
     told = kernelevolve("explain", run, home=home).stdout
     assert "PASSED 1.00x counted" in told
     assert told.count("x counted") == 3
-    assert result["outcome"] in ("improved", "no_improvement")  # which draft comes first is a matter of the machine
+    assert result["outcome"] in ("improved", "estimated")  # which draft comes first is a matter of the machine
     best = result["best"]
-    if result["outcome"] == "no_improvement":
-        assert best is None
-        return
     assert best["language"] == "c-rvv"
     assert (best["estimate"]["basis"], best["estimate"]["unit"]) == ("counted", "instructions")
-    assert best["estimate"]["times_less"] > 1
+    assert (best["estimate"]["times_less"] > 1) == (result["outcome"] == "improved")
     assert best["trust"] == "L3"
     assert best["estimate"]["counts"]["instructions"] == best["estimate"]["cost"]
     assert set(best["speedup"].values()) == {None}

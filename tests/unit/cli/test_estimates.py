@@ -118,11 +118,12 @@ def test_the_live_view_tells_each_verdict_as_a_cost(searched):
     assert claims_nothing(text)
 
 
-def test_no_gain_is_told_as_what_it_was():
+def test_a_first_draft_that_nothing_beats_is_announced_as_such():
     drive = Drive(landscape=Clockless())
     drive.run(a_search(evaluations=1))
     text = "\n".join(announce.lines(finished(drive)))
-    assert "No kernel was counted to cost less than the first draft" in text
+    assert "outcome   estimated" in text
+    assert "as the first draft (counted): nothing else was counted to cost less" in text
 
 
 def test_costs_read_as_amounts_of_their_unit():

@@ -53,3 +53,9 @@ def test_a_worker_that_does_not_know_its_noise_claims_nothing_small():
     small = measured(candidate=0.985, eager=1.0, compiled=1.0, noise=0.001)
     made = claimed(small)
     assert all(s.delta_ppm == PPM * DELTA_UNKNOWN and not s.proves_gain for s in made.speedups)
+
+
+def test_a_clear_loser_whose_clock_was_forged_is_asked_again_in_a_quiet_moment_and_not_passed():
+    made = claimed(replace(measured(candidate=20.0, runner_share=0.0), disturbed=(BESIDE,)))
+    assert made.status is Status.NOISY
+    assert any(entry.name == "clocks" for entry in made.evidence)

@@ -89,3 +89,15 @@ def test_the_driver_is_asked_before_and_after(monkeypatch: pytest.MonkeyPatch) -
         return (await watch.end()).disturbed[0].value
 
     assert asyncio.run(watched()).startswith("1980 to 1500 MHz")
+
+
+@pytest.mark.parametrize(
+    ("text", "only"),
+    [
+        ("ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n", True),
+        ("RmProfilingAdminOnly: 0\n", False),
+        ("", False),
+    ],
+)
+def test_whether_counters_are_for_administrators_is_the_drivers_word(text: str, only: bool) -> None:
+    assert nvidia.restricted(text) is only

@@ -57,24 +57,28 @@ def test_what_is_counted_ends_improved_when_it_costs_less_than_the_first_draft_a
 @pytest.mark.parametrize(
     "verdict",
     [
-        an_estimate(3_000, COUNTED),
+        an_estimate(3_001, COUNTED),
         an_estimate(1_000, COUNTED, trust=Trust.L2),
         an_estimate(1_000, COUNTED, unit="instructions"),
         an_estimate(1_000, MODELLED),
         a_pass(9_000_000),
         a_failure(Status.NONDETERMINISTIC),
     ],
-    ids=["no cheaper", "too little trust", "another unit", "another basis", "timed", "not repeatable"],
+    ids=["dearer", "too little trust", "another unit", "another basis", "timed", "not repeatable"],
 )
 def test_a_count_that_does_not_hold_is_no_improvement(verdict):
     search, final = searched(an_estimate(3_000, COUNTED), an_estimate(1_000, COUNTED))
-    finished = only(SearchFinished, search.tell(measured(final, verdict)))
+    first_draft = only(EvaluationRequested, search.tell(measured(final, verdict)))
+    assert first_draft.candidate_id == search.tree.reference.candidate_id
+    finished = only(SearchFinished, search.tell(measured(first_draft, verdict)))
     assert (finished.outcome, finished.best_candidate_id) == ("no_improvement", "")
 
 
-def test_counting_no_less_than_the_first_draft_is_no_improvement():
-    _, last = searched(an_estimate(1_000, COUNTED), an_estimate(1_000, COUNTED), an_estimate(2_000, COUNTED))
-    assert (last.outcome, last.reason) == ("no_improvement", "evaluations")
+def test_a_first_draft_than_which_nothing_was_counted_to_cost_less_is_what_the_search_ends_with():
+    search, final = searched(an_estimate(1_000, COUNTED), an_estimate(2_000, COUNTED), an_estimate(2_000, COUNTED))
+    assert final.candidate_id == search.tree.reference.candidate_id
+    finished = only(SearchFinished, search.tell(measured(final, an_estimate(1_000, COUNTED))))
+    assert (finished.outcome, finished.best_candidate_id) == ("estimated", final.candidate_id)
 
 
 def test_a_model_never_improves_it_ends_estimated_with_the_best_that_is_right_again():
