@@ -32,6 +32,7 @@ from evaluator_svc.toolchains.gpu_commands import CLANG, CUDA, HINT
 from shared.chips import Gpu
 from shared.errors import ChipError
 from shared.events import Entry, Status
+from shared.machine import processor
 
 SOURCE, EMULATED_SOURCE, DEVICE, OBJECT, COUNTING = "kernel.cu", "kernel.cpp", "device.s", "counting.o", "counting.so"
 DECLARED_MAX = 48 << 10
@@ -160,7 +161,9 @@ class GpuToolchain:
 
     def _key(self, source: str) -> str:
         texts = [path.read_text() for path in (ABI / "ke_abi.h", ABI / "ke_gpu.h", programs.HEADER, programs.SOURCE)]
-        identity = (self.language, self.gpu.name, version(CLANG), compiler_version(), str(compiler()))
+        machine = processor()  # what ``-march=native`` means here
+        compilers = (version(CLANG), compiler_version(), str(compiler()))
+        identity = (self.language, self.gpu.name, *compilers, machine.model, " ".join(sorted(machine.flags)))
         commands = (*gpu_commands.FREESTANDING, *gpu_commands.COUNTED, *gpu_commands.LINKED)
         return hashlib.sha256("\0".join((source, *texts, *identity, *commands)).encode()).hexdigest()
 

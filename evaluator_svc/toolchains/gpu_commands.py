@@ -17,7 +17,16 @@ KNOWN = {"sm_80": "sm_80", "sm_90": "sm_90", "sm_100": "sm_90"}
 """What clang 19 writes PTX for; a later chip's assembler takes an earlier one's."""
 FREESTANDING = ("-O3", "-std=c++17", "-S", "-DKE_FREESTANDING", "--cuda-device-only", "-Wno-unknown-pragmas",
                 "-Wno-pass-failed", "-Wno-unknown-cuda-version")  # fmt: skip
-EMULATED = ("-std=c++17", "-O1", "-fPIC", "-DKE_SIMT", "-fno-strict-aliasing", "-ffp-contract=off", "-w")
+EMULATED = (
+    "-std=c++17",
+    "-O1",
+    "-march=native",
+    "-fPIC",
+    "-DKE_SIMT",
+    "-fno-strict-aliasing",
+    "-ffp-contract=off",
+    "-w",
+)
 """For g++. Products and sums are not joined: which ones a GPU's compiler joins is its own affair."""
 COUNTED = (*EMULATED, "-c", "-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0")
 """The same, with a call for each access of memory: the emulator's object answers these, no sanitizer's library."""
