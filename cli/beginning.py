@@ -12,6 +12,7 @@ from cli import rundir
 from cli.interruptible import see_through
 from cli.live import LiveView
 from cli.options import Options
+from cli.requirements import require_language
 from search_svc.service import SUBMITTER
 from shared import chips, envelopes, ids, operators
 from shared.clock import SystemClock
@@ -21,8 +22,13 @@ if TYPE_CHECKING:
     from cli.outcome import Finished
 
 
-def submission(spec: operators.OperatorSpec, wanted: Options, chip: str) -> SearchStarted:
-    """The event that starts the search for ``chip``; its id is chosen here, from what is asked and when."""
+def submission(spec: operators.OperatorSpec, wanted: Options, chip: str, language: str = "") -> SearchStarted:
+    """The event that starts the search for ``chip``; its id is chosen here, from what is asked and when.
+
+    Raises:
+        UserError: the chip does not take ``language``.
+        ChipError: a tool is missing for it.
+    """
     now_ns = SystemClock().now_ns()
     return SearchStarted(
         search_id=ids.derive("search", spec.ref.source_hash, chip, wanted.seed, now_ns),
@@ -32,7 +38,7 @@ def submission(spec: operators.OperatorSpec, wanted: Options, chip: str) -> Sear
         policy_parameters=wanted.parameters,
         seed=wanted.seed,
         budget=wanted.budget,
-        languages=chips.load(chip).languages,
+        languages=require_language(chips.load(chip), language),
         threads=wanted.threads,
         baseline=wanted.baseline,
         at_ns=now_ns,

@@ -26,6 +26,31 @@ def require_chip(chip_id: str) -> chips.ChipSheet:
     return sheet
 
 
+def require_language(sheet: chips.ChipSheet, language: str) -> tuple[str, ...]:
+    """What kernels may be written in: ``language``, or those of the chip where it is empty.
+
+    Raises:
+        UserError: the chip does not take it.
+        ChipError: a tool is missing for it; says how to install it.
+    """
+    if not language:
+        return sheet.languages
+    if language not in sheet.languages:
+        hint = f"chip `{sheet.id}` takes {', '.join(sheet.languages)}"
+        raise UserError(f"is `{language}`", where="--language", hint=hint)
+    if language in sheet.compile_only and not chips.missing_tools(sheet):
+        raise UserError(
+            f"is `{language}`, whose kernels are not run on the chip in this version",
+            where="--language",
+            hint="it is for machines without the chip, where kernels are compiled, emulated and modelled",
+        )
+    missing = chips.missing_for(sheet, language)
+    if missing:
+        what = ", ".join(missing)
+        raise ChipError(f"language `{language}` needs {what}, which is not on PATH", hint="; ".join(missing.values()))
+    return (language,)
+
+
 def require_threads(threads: int) -> None:
     """Raises ``UserError`` for more threads than this process may use cores, or fewer than one."""
     cores = processor().cores

@@ -38,8 +38,10 @@ from evaluator_svc.profile import profile
 from evaluator_svc.profilers.stage import CounterStage
 from evaluator_svc.roofline import UNKNOWN, roofline
 from evaluator_svc.runner.ending import RunFailure
+from evaluator_svc.runner.process import Runner
 from evaluator_svc.sandbox import lowered
 from evaluator_svc.settings import HARNESS_VERSION, Settings
+from evaluator_svc.simt import judging
 from evaluator_svc.stages import Stopwatch
 from evaluator_svc.target import Kind, target_of
 from evaluator_svc.tensors import TensorSpec
@@ -58,6 +60,7 @@ ENTRY, TRITON = "ke_launch", "triton"
 INTERPRETED_SLOWER = 30
 """The limit of a call in an interpreter, in times of that of one on the chip: a softmax of two million elements takes
 four seconds there on an idle core."""
+INTERPRETED = "ran on this machine's cores by the language's interpreter; not timed"
 NOT_MODELLED = "not_modelled"
 """Evidence of why a kernel that was interpreted has no estimate."""
 AUDIT_S, AUDIT_SLOWER = 60.0, 2
@@ -201,7 +204,8 @@ class Evaluator:
                     if isinstance(needed, Evaluation):
                         return needed
                     level, checked = await self._check(job, built, suite)
-                    verdict = checked.verdict
+                    moved = await self._moved(job, built, suite, checked)
+                    verdict = checked.verdict if moved is None else moved.verdict
                     job.watch.note("cases", len(suite.cases))
                 if not verdict.passed:
                     return Evaluation(status=verdict.status, evidence=verdict.evidence, sandbox=level)
@@ -212,7 +216,9 @@ class Evaluator:
                     with job.watch.span("profile"):
                         return await self._profiled(job, built, suite, level, checked)
                 if not self._target.timed:
-                    return self._interpreted(checked, level, needed, suite)
+                    if moved is not None and needed is not None and self._target.missing is not None:
+                        needed = moved.launched(needed, self._target.missing.warp)
+                    return self._interpreted(checked, level, needed, suite, moved)
                 with job.watch.span("timing"):
                     baselines = await self._baselines(job, stack)
             final = job.request.purpose is Purpose.FINAL
@@ -267,6 +273,10 @@ class Evaluator:
         compiler tells.
         """
         gpu = self._target.missing
+        if gpu is not None and built.device is not None:
+            told = judging.report(built, gpu)
+            much = resources.beyond(told, gpu)
+            return told if much is None else Evaluation(status=much[0], evidence=much[1], sandbox=built.sandbox)
         if gpu is None or built.language != TRITON:
             return None
         async with self._runner(job, built, suite, 1, compile_only=True) as runner:
@@ -281,17 +291,38 @@ class Evaluator:
             return Evaluation(status=status, evidence=evidence, sandbox=level)
         return report
 
-    def _interpreted(self, checked: Checked, level: str, report: resources.Report | None, suite: Suite) -> Evaluation:
+    async def _moved(self, job: _Job, built: Built, suite: Suite, checked: Checked) -> judging.Moved | None:
+        """What a call of an emulated kernel of a GPU moves: None for others, and for one that is wrong."""
+        gpu = self._target.missing
+        if built.counting is None or gpu is None or not checked.verdict.passed:
+            return None
+        counting = replace(built, path=built.counting)
+        async with self._runner(job, counting, suite, 1) as runner:
+            assert isinstance(runner, Runner), built.host
+            for index, data in enumerate(suite.public[0].inputs):
+                runner.write_input(0, index, data)
+            ran = await runner.run(1, timeout_s=max(AUDIT_S, AUDIT_SLOWER * self._call_s))
+            return judging.moved(ran, runner.printed(), built, checked.verdict, gpu.warp)
+
+    def _interpreted(
+        self,
+        checked: Checked,
+        level: str,
+        report: resources.Report | None,
+        suite: Suite,
+        moved: judging.Moved | None,
+    ) -> Evaluation:
         """Right, by an interpreter, on a machine without the chip: what it costs is modelled, if anything is known."""
         gpu, board = self._target.missing, self._target.board
         evidence = list(checked.verdict.evidence)
         evidence += resources.entries(report, gpu) if report and gpu else ()
-        evidence.append(_entry("interpreted", "ran on this machine's cores by the language's interpreter; not timed"))
+        evidence.append(_entry("interpreted", INTERPRETED if moved is None else judging.EMULATED))
         made = None
         if report is None or gpu is None or board is None:
             evidence.append(_entry(NOT_MODELLED, "what it takes of the chip is not known"))
         else:
-            seen, counted = kernel_policy.parse(checked.audit), gpu_model.parse(checked.audit)
+            seen = kernel_policy.parse(checked.audit)
+            counted = gpu_model.parse(checked.audit) if moved is None else moved.traffic
             written = sum(spec.nbytes for spec in suite.outputs)
             try:
                 made = gpu_model.model(counted, report, seen, written, gpu, board)

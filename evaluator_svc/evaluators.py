@@ -12,9 +12,10 @@ from evaluator_svc.external.toolchain import ExternalToolchain
 from evaluator_svc.settings import Settings
 from evaluator_svc.simulated import TOOLCHAIN, SimulatedEvaluator
 from evaluator_svc.stages import Stopwatch
-from evaluator_svc.toolchains import BuildFailed, Built, Toolchain
+from evaluator_svc.toolchains import BuildFailed, Built, Toolchain, gpu_commands
 from evaluator_svc.toolchains.by_language import ToolchainByLanguage
 from evaluator_svc.toolchains.cpu import CpuToolchain
+from evaluator_svc.toolchains.gpu import GpuToolchain
 from evaluator_svc.toolchains.hosted import LANGUAGES, HostedToolchain
 from evaluator_svc.toolchains.riscv import LANGUAGE as RVV
 from evaluator_svc.toolchains.riscv import RiscvToolchain
@@ -34,11 +35,21 @@ def _cpu(_: ChipSheet) -> Toolchain:
 
 def _nvidia(sheet: ChipSheet) -> Toolchain:
     hosted = HostedToolchain(architecture=CAPABILITIES[sheet.architecture] if nvidia.present() else "")
-    return ToolchainByLanguage(toolchains=dict.fromkeys(LANGUAGES, hosted))
+    native = {} if nvidia.present() else _native(sheet, gpu_commands.CUDA)
+    return ToolchainByLanguage(toolchains=dict.fromkeys(LANGUAGES, hosted) | native, optional=frozenset(native))
 
 
-def _amd(_: ChipSheet) -> Toolchain:
-    return ToolchainByLanguage(toolchains=dict.fromkeys(LANGUAGES, HostedToolchain()))
+def _amd(sheet: ChipSheet) -> Toolchain:
+    native = _native(sheet, gpu_commands.HIP)
+    hosted = dict.fromkeys(LANGUAGES, HostedToolchain())
+    return ToolchainByLanguage(toolchains=hosted | native, optional=frozenset(native))
+
+
+def _native(sheet: ChipSheet, language: str) -> dict[str, Toolchain]:
+    """What compiles the C++ of a GPU that is not here."""
+    if language not in sheet.languages or sheet.gpu is None:
+        return {}
+    return {language: GpuToolchain(gpu=sheet.gpu, language=language)}
 
 
 def _riscv(_: ChipSheet) -> Toolchain:

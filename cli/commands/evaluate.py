@@ -27,14 +27,16 @@ from shared.clock import SystemClock
 from shared.events import PPM, Evaluation, Purpose, Status
 from shared.machine import processor
 from shared.submissions import aggregate, trace
-from shared.submissions.kernel import EMULATED, HOSTED, NATIVE
+from shared.submissions.kernel import EMULATED, GPU_NATIVE, HOSTED, NATIVE
 
 
 @click.command("evaluate")
 @click.argument("operator", type=click.Path(path_type=Path))
 @click.argument("kernel", type=click.Path(path_type=Path))
 @click.option("--chip", callback=chip_id, default="cpu-x86_64", show_default=True, help=HELP)
-@click.option("--language", type=click.Choice((NATIVE, EMULATED, *HOSTED)), help="Instead of what the file tells.")
+@click.option(
+    "--language", type=click.Choice((NATIVE, EMULATED, *HOSTED, *GPU_NATIVE)), help="Instead of what the file tells."
+)
 @click.option("--entry", default="", metavar="NAME", help="Function to call, of a module that defines no ModelNew.")
 @click.option("--flag", "flags", multiple=True, help="Compiler flag; given once or more, they replace the defaults.")
 @click.option("--threads", default=1, show_default=True, type=click.IntRange(min=1), help="Threads it may use.")

@@ -19,9 +19,10 @@ from search_svc import service as search_service
 
 @click.command("optimize")
 @options.of_a_search
+@click.option("--language", default="", metavar="NAME", help="Write in this one of the chip's languages only.")
 @click.option("--out", type=click.Path(path_type=Path), help="Run directory; default runs/<time>-<operator>.")
 @click.option("--json", "as_json", is_flag=True, help="Print one final JSON object on stdout.")
-def command(operator: Path, workload: str, out: Path | None, as_json: bool, **asked: Any) -> None:
+def command(operator: Path, workload: str, language: str, out: Path | None, as_json: bool, **asked: Any) -> None:
     """Search for a faster kernel of OPERATOR: a KernelBench-style Python file, a definition, or an ATen call.
 
     With several --chip there is a search for each, one after the other in the order given, so that none disturbs what
@@ -42,7 +43,7 @@ def command(operator: Path, workload: str, out: Path | None, as_json: bool, **as
     for chip in wanted.chips:
         require_chip(chip)
     require_threads(wanted.threads)
-    searches = tuple(submission(spec, wanted, chip) for chip in wanted.chips)
+    searches = tuple(submission(spec, wanted, chip, language) for chip in wanted.chips)
     for started in searches:
         search_service.check(started)
     if len(searches) > 1:

@@ -29,6 +29,10 @@ class Built:
     language: str = "cpp"
     extensions: Path | None = None
     """Of a hosted module: the directory of its prebuilt extensions; None when it builds none."""
+    counting: Path | None = None
+    """Of a GPU's kernel that is emulated: the library that tells what its first call moves."""
+    device: Path | None = None
+    """Likewise: what the chip's compiler said of its kernels."""
     static: tuple[Entry, ...] = ()
     """What the text alone tells (``features``, ``kernels``): advice, and one half of what the kernel audit needs."""
 

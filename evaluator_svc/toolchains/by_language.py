@@ -13,13 +13,17 @@ from shared.events import Entry, Status
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolchainByLanguage:
-    """``toolchains`` maps a language to what builds it."""
+    """``toolchains`` maps a language to what builds it. The chip is of use without the ``optional`` ones: who asks for
+    such a language hears then what is missing.
+    """
 
     toolchains: Mapping[str, Toolchain]
+    optional: frozenset[str] = frozenset()
 
     def check(self) -> ChipError | None:
         """The first of them that is not usable says why."""
-        return next((problem for one in self._distinct() if (problem := one.check()) is not None), None)
+        needed = [one for language, one in self.toolchains.items() if language not in self.optional]
+        return next((problem for one in needed if (problem := one.check()) is not None), None)
 
     def versions(self) -> tuple[Entry, ...]:
         return tuple(entry for one in self._distinct() for entry in one.versions())

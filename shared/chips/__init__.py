@@ -159,6 +159,10 @@ class ChipSheet:
     """The vendor's own tools; None where no adapter is given."""
     needs: dict[str, str] = field(default_factory=dict)
     """Tool on PATH -> how to install it."""
+    language_needs: dict[str, dict[str, str]] = field(default_factory=dict)
+    """The same for kernels of one language; the others do without."""
+    compile_only: tuple[str, ...] = ()
+    """Languages whose kernels are evaluated only where the chip is missing: compiled for it, emulated, modelled."""
     without: str = ""
     """What an evaluator can still tell of a kernel where a tool is missing; empty for nothing."""
     notes: str = ""
@@ -251,7 +255,16 @@ def _vector(raw: Any, name: str, where: str) -> VectorUnit | None:
 
 def missing_tools(sheet: ChipSheet) -> dict[str, str]:
     """Tools that ``sheet`` needs and PATH lacks, each with how to install it."""
-    return {tool: how for tool, how in sheet.needs.items() if shutil.which(tool) is None}
+    return _missing(sheet.needs)
+
+
+def missing_for(sheet: ChipSheet, language: str) -> dict[str, str]:
+    """Tools that ``language`` needs besides and PATH lacks, each with how to install it."""
+    return _missing(sheet.language_needs.get(language, {}))
+
+
+def _missing(needs: dict[str, str]) -> dict[str, str]:
+    return {tool: how for tool, how in needs.items() if shutil.which(tool) is None}
 
 
 def best_isa(sheet: ChipSheet, cpu_flags: frozenset[str]) -> Isa:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from shared import chips
@@ -28,13 +28,20 @@ class State:
     standing: Standing
     missing: dict[str, str]
     said: str = ""
+    languages: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Languages that something is missing for: tool -> how to get it."""
 
     def __str__(self) -> str:
-        needs = "; ".join(f"needs {tool}: {how}" for tool, how in self.missing.items())
+        needs = [f"needs {tool}: {how}" for tool, how in self.missing.items()]
+        needs += [
+            f"{language} needs {tool}: {how}"
+            for language, tools in self.languages.items()
+            for tool, how in tools.items()
+        ]
         if self.standing is Standing.NONE:
             return self.said
-        head = f"{self.standing.value}: {self.said}" if self.said else ""
-        return "; ".join(part for part in (head, needs) if part) or self.standing.value
+        head = f"{self.standing.value}: {self.said}" if self.said else self.standing.value
+        return "; ".join([head, *needs] if self.said or not self.missing else needs)
 
 
 def of(sheet: ChipSheet) -> State:
@@ -44,8 +51,9 @@ def of(sheet: ChipSheet) -> State:
         return State(standing=Standing.NONE, missing={}, said=NO_ADAPTER)
     if sheet.toolchain not in (*TOOLCHAINS, chips.EXTERNAL):
         return State(standing=Standing.NONE, missing={}, said=NO_TOOLCHAIN)
+    languages = {name: tools for name in sheet.languages if (tools := chips.missing_for(sheet, name))}
     if not missing:
-        return State(standing=Standing.READY, missing={})
+        return State(standing=Standing.READY, missing={}, languages=languages)
     if sheet.without:
-        return State(standing=Standing.COMPILE_ONLY, missing=missing, said=sheet.without)
-    return State(standing=Standing.MISSING, missing=missing)
+        return State(standing=Standing.COMPILE_ONLY, missing=missing, said=sheet.without, languages=languages)
+    return State(standing=Standing.MISSING, missing=missing, languages=languages)

@@ -16,8 +16,13 @@ from shared.submissions.solution import Solution
 NATIVE, EMULATED = "cpp", "c-rvv"
 HOSTED = ("python", "triton")
 """Languages of modules that define ``ModelNew``."""
-SUFFIXES = {".cpp": "cpp", ".cc": "cpp", ".cxx": "cpp", ".c": "c-rvv", ".py": "python"}
-ENTRIES = {"cpp": "ke_launch", "c-rvv": "ke_launch", "python": bare.CLASS, "triton": bare.CLASS}
+GPU_NATIVE = ("cuda", "hip")
+"""Languages of one translation unit for a GPU."""
+SUFFIXES = {".cu": "cuda", ".hip": "hip", ".cpp": "cpp", ".cc": "cpp", ".cxx": "cpp", ".c": "c-rvv", ".py": "python"}
+ENTRIES = {
+    **dict.fromkeys((NATIVE, EMULATED, *GPU_NATIVE), "ke_launch"),
+    **dict.fromkeys(HOSTED, bare.CLASS),
+}
 
 Describe = Callable[[], Interface]
 """What the operator's kernels are called with; may run its reference, so it is asked only when that is needed."""

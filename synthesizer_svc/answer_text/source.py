@@ -21,6 +21,8 @@ BRACES_MAX = 5_000
 TAGS = {
     "cpp": ("cpp", "c++", "cc", "cxx", "c"),
     "c-rvv": ("c", "c-rvv", "cpp", "c++"),
+    "cuda": ("cuda", "cpp", "c++", "cu"),
+    "hip": ("hip", "cpp", "c++", "cuda"),
     "python": ("python", "py", "python3"),
     "triton": ("python", "py", "python3", "triton"),
 }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from shared import ids
 from shared.chips import Machine
-from shared.submissions.kernel import ENTRIES, HOSTED
+from shared.submissions.kernel import ENTRIES, GPU_NATIVE, HOSTED
 
 OPTIMISE = "-O3"
 DEFAULT_ENTRY = "ke_launch"
@@ -29,6 +29,7 @@ class Form:
 def form_of(language: str, machine: Machine, threads: int) -> Form:
     """The form of kernels that a model writes in ``language`` for ``machine``."""
     flags: tuple[str, ...] = ()
-    if language not in HOSTED:  # a module sets the flags of its extensions itself
+    # A module sets the flags of its extensions itself; what is built for a GPU takes none.
+    if language not in (*HOSTED, *GPU_NATIVE):
         flags = (OPTIMISE, *machine.flags, *(("-fopenmp",) if threads > 1 else ()))
     return Form(language=language, entry=ENTRIES.get(language, DEFAULT_ENTRY), flags=flags)

@@ -7,6 +7,8 @@ import json
 import pytest
 from command_line import kernelevolve, last_object
 
+from shared import chips
+
 pytestmark = pytest.mark.timeout(300)
 
 OPERATOR = """\
@@ -79,3 +81,15 @@ def test_kernel_and_reference_are_left_and_promise_nothing(estimated):
     readme = (kernel / "README.md").read_text()
     assert "a call (modelled)" in readme
     assert "nothing was measured" in readme
+
+
+@pytest.mark.skipif(bool(chips.missing_for(chips.load("nvidia-sm_90"), "cuda")), reason="needs clang-19")
+def test_kernels_are_written_in_the_language_that_is_asked_for(home, tmp_path):
+    (tmp_path / "rows.py").write_text(OPERATOR)
+    run = tmp_path / "run"
+    asked = ("optimize", tmp_path / "rows.py", "--chip", "nvidia-sm_90", "--language", "cuda", "--evaluations", 2)
+    done = kernelevolve(*asked, "--out", run, "--json", home=home)
+    assert done.returncode == 0, done.stderr
+    assert last_object(done)["outcome"] == "estimated"
+    assert "__global__" in (run / "kernel" / "kernel.cu").read_text()
+    assert "compiled for sm_90, not run there" in (run / "kernel" / "README.md").read_text()

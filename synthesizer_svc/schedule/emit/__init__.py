@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shared.chips import Machine
 from synthesizer_svc.schedule.emit.cpp import CppEmitter
+from synthesizer_svc.schedule.emit.cuda import CUDA, HIP, CudaEmitter
 from synthesizer_svc.schedule.emit.port import Emitted, Emitter
 from synthesizer_svc.schedule.emit.rvv import LANGUAGE as C_RVV
 from synthesizer_svc.schedule.emit.rvv import RvvEmitter
@@ -13,7 +14,13 @@ from synthesizer_svc.schedule.schedule import Schedule, Space
 
 __all__ = ["EMITTERS", "Emitted", "Emitter", "render", "space"]
 
-EMITTERS: dict[str, Emitter] = {"cpp": CppEmitter(), "triton": TritonEmitter(), C_RVV: RvvEmitter()}
+EMITTERS: dict[str, Emitter] = {
+    "cpp": CppEmitter(),
+    "triton": TritonEmitter(),
+    C_RVV: RvvEmitter(),
+    CUDA: CudaEmitter(CUDA),
+    HIP: CudaEmitter(HIP),
+}
 
 
 def space(language: str, plan: Plan, machine: Machine, threads: int) -> Space:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from shared.chips import Gpu
 from shared.events import Bound
+from synthesizer_svc.schedule.emit.algorithms import algorithms
 from synthesizer_svc.schedule.emit.triton.layout import Layout, layout_of
 from synthesizer_svc.schedule.emit.triton.tiles import LOOP, PER_THREAD_MAX, WHOLE, WHOLE_MAX
 from synthesizer_svc.schedule.emit.triton.types import blocks, power_of_two
@@ -31,7 +32,7 @@ def decisions(group: Group, gpu: Gpu) -> list[Decision]:
     """All decisions of ``group``."""
     layout = layout_of(group)
     found = _folded(group, layout, gpu) if layout.inner else _elements(group, layout, gpu)
-    return [*found, *_algorithms(group)]
+    return [*found, *algorithms(group)]
 
 
 def _decision(
@@ -191,48 +192,3 @@ def _folded(group: Group, layout: Layout, gpu: Gpu) -> list[Decision]:
     ]
     kinds = ("default", "stream", "keep") if several else ("default", "stream")
     return [*found, _cache(group, kinds, "keep" if several and row == LOOP else "default")]
-
-
-def _algorithms(group: Group) -> list[Decision]:
-    """Choices about statistics and divisions."""
-    found: list[Decision] = []
-    operations = {s.op for s in group.stages}
-    if "softstats" in operations:
-        found.append(
-            _decision(
-                group,
-                "softmax_stats",
-                ("online", "two_pass"),
-                "online",
-                (Bound.MEMORY, Bound.COMPUTE),
-                "online statistics read a row once, with a few more operations an element; held rows need neither",
-            )
-        )
-    if "moments" in operations:
-        found.append(
-            _decision(
-                group,
-                "variance",
-                ("shifted", "two_pass"),
-                "shifted",
-                (Bound.MEMORY, Bound.LATENCY),
-                "shifted sums read a row once less; held rows always take two passes",
-            )
-        )
-    if any(
-        r is not e
-        for s, t in zip(expanded(group, {}), expanded(group, {"division": "reciprocal"}), strict=True)
-        for e, r in zip(s.exprs, t.exprs, strict=True)
-    ):
-        found.append(
-            _decision(
-                group,
-                "division",
-                ("exact", "reciprocal"),
-                # A softmax's sum is at least 1; the reciprocal of an arbitrary tiny one would overflow.
-                "reciprocal" if "softstats" in operations else "exact",
-                (Bound.COMPUTE, Bound.LATENCY),
-                "one division per row and a multiplication per element; rounds once more",
-            )
-        )
-    return found

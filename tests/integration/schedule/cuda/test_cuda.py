@@ -1,0 +1,97 @@
+"""Kernels in CUDA and HIP: as right as torch's under an emulator of blocks, or refused by name."""
+
+import random
+
+import pytest
+
+from synthesizer_svc.schedule import emit
+from synthesizer_svc.schedule.graph import Unsupported
+from synthesizer_svc.schedule.ir import Group
+from synthesizer_svc.schedule.schedule import Schedule, choices_of
+from tests.integration.schedule import compiled, judging, table
+from tests.integration.schedule.cuda import cases, machine
+
+LANGUAGES = ("cuda", "hip")
+
+
+def drawn(space, name):
+    """The default schedule, and one at random that is the same on every run."""
+    stream = random.Random(name)
+    other = Schedule(choices=tuple((d.key, stream.choice(d.values)) for d in space.decisions))
+    return list(dict.fromkeys([space.default(), space.complete(other)]))
+
+
+@pytest.mark.parametrize(("place", "name", "case"), [(n, *one) for n, one in enumerate(cases.written())])
+def test_it_agrees_with_torch(place, name, case, tmp_path):
+    plan, model, inputs = compiled.planned(table.source(case))
+    declared, exact = judging.references(model, inputs)
+    first = LANGUAGES[place % 2]  # the default in one language, the other schedule in the other
+    chips = [machine.gpu(language) for language in (first, *(one for one in LANGUAGES if one != first))]
+    for number, gpu in enumerate(chips):
+        schedules = drawn(emit.space("cuda", plan, gpu, 1), name)
+        schedule = schedules[min(number, len(schedules) - 1)]
+        made = emit.render("cuda", plan, schedule, gpu, 1)
+        launch = machine.build(made.source, tmp_path, gpu.warp)
+        got = compiled.launch(launch, compiled.kernel_inputs(model, inputs), declared)
+        assert judging.agrees(got, declared, exact) is None, (gpu.name, schedule.to_json())
+
+
+@pytest.mark.parametrize(("family", "name"), [(f, n) for f, names in cases.REFUSED.items() for n in names.split()])
+def test_what_is_not_written_is_refused_by_name(family, name):
+    plan, _, _ = compiled.planned(table.source(table.FAMILIES[family][name]))
+    with pytest.raises(Unsupported, match="not written in CUDA and HIP"):
+        emit.space("cuda", plan, machine.gpu("cuda"), 1)
+
+
+def test_one_source_is_written_in_both_languages():
+    plan, _, _ = compiled.planned(table.source(cases.WHOLE["half_softmax"]))
+    gpu = machine.gpu("cuda")
+    space = emit.space("cuda", plan, gpu, 1)
+    assert emit.render("cuda", plan, space.default(), gpu, 1) == emit.render("hip", plan, space.default(), gpu, 1)
+
+
+def test_whole_vectors_are_read_sixteen_bytes_at_once():
+    plan, _, _ = compiled.planned(table.source(cases.WHOLE["half_softmax"]))
+    gpu = machine.gpu("cuda")
+    text = emit.render("cuda", plan, emit.space("cuda", plan, gpu, 1).default(), gpu, 1).source
+    assert "ke_load<8>(in0" in text
+    assert "ke_store(out0" in text
+
+
+def test_rows_that_are_no_multiple_of_a_vector_are_read_one_by_one():
+    plan, _, _ = compiled.planned(table.source(table.NORMALISATIONS["softmax"]))  # of 337
+    space = emit.space("cuda", plan, machine.gpu("cuda"), 1)
+    assert space.decision("g0.width") is None
+
+
+def test_large_operands_are_indexed_with_64_bits():
+    plan, _, _ = compiled.planned(
+        table.source(("x.expand(70000, 40000) * y", ["torch.randn(40000)", "torch.randn(70000, 1)"]))
+    )
+    gpu = machine.gpu("cuda")
+    text = emit.render("cuda", plan, emit.space("cuda", plan, gpu, 1).default(), gpu, 1).source
+    assert "const int64_t tile" in text
+    assert "const int tile" not in text
+
+
+def test_a_few_long_rows_are_split_over_blocks():
+    plan, _, _ = compiled.planned(table.source(("x.sum(-1)", ["torch.randn(2, 1 << 18)"])))
+    gpu = machine.gpu("cuda")
+    space = emit.space("cuda", plan, gpu, 1)
+    assert choices_of(space.default(), "g0")["split"] > 1
+    assert emit.render("cuda", plan, space.default(), gpu, 1).source.count("__global__") == 2
+
+
+def test_a_row_kept_in_registers_is_read_once():
+    plan, _, _ = compiled.planned(table.source(cases.WHOLE["half_softmax"]))
+    gpu = machine.gpu("cuda")
+    group: Group = plan.groups[0]
+    space = emit.space("cuda", plan, gpu, 1)
+    loads = {
+        row: emit.render("cuda", plan, space.default().with_choice(f"{group.name}.row", row), gpu, 1).source.count(
+            "ke_load<8>("
+        )
+        for row in ("held", "again")
+    }
+    assert loads["held"] == 1
+    assert loads["again"] > 1
