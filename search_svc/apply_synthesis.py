@@ -13,8 +13,9 @@ from shared.usage import by_a_model
 BARREN_MAX = 3
 """Expansions of one node in a row without a new kernel, after which the node counts as exhausted."""
 
-EXHAUSTED = "exhausted"
-"""CandidateRejected code: the synthesizer has nothing left to try from this parent."""
+EXHAUSTED, DUPLICATE = "exhausted", "duplicate"
+"""CandidateRejected codes: the synthesizer has nothing left to try from this parent, or came to a known kernel. Others
+are of texts that are no kernels: they say something of who wrote them, and nothing of what is left to try."""
 
 
 def expansion_requested(tree: Tree, event: ExpansionRequested) -> Tree:
@@ -58,7 +59,8 @@ def _expansion_closed(tree: Tree, expansion: Expansion, *, failed: bool) -> Tree
     def close(offspring: Offspring) -> Offspring:
         if silent:
             return replace(offspring, open=offspring.open - 1)
-        row = offspring.barren + 1 if barren else 0
+        telling = int(EXHAUSTED in expansion.codes or DUPLICATE in expansion.codes)
+        row = offspring.barren + telling if barren else 0
         spent = offspring.exhausted or EXHAUSTED in expansion.codes or row >= BARREN_MAX
         return replace(offspring, open=offspring.open - 1, barren=row, exhausted=spent)
 
@@ -75,7 +77,7 @@ def candidate_produced(tree: Tree, event: CandidateProduced) -> Tree:
     if event.kernel.kernel_id in tree.kernels:
         tree = writers.fruitless(replace(tree, duplicates=tree.duplicates + 1), event)
         tree = spending.fruitless(tree, event)
-        return _answered(tree, event.expansion_id, (event.index,), code="duplicate")
+        return _answered(tree, event.expansion_id, (event.index,), code=DUPLICATE)
     node = Node(
         candidate_id=event.candidate_id,
         birth=len(tree.nodes),

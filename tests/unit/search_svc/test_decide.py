@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from search_svc import limits
+from search_svc.apply_synthesis import BARREN_MAX
 from search_svc.decide import decide
 from search_svc.invariants import validate
 from shared import ids
@@ -229,6 +230,24 @@ def test_an_exhausted_node_is_pruned_and_the_winner_still_confirmed():
     assert final.purpose is Purpose.FINAL
     finished = only(SearchFinished, search.tell(measured(final, a_pass())))
     assert (finished.outcome, finished.reason) == ("improved", "space_exhausted")
+
+
+def test_texts_that_are_no_kernels_say_nothing_of_what_is_left_to_try():
+    search = Search(expansions_in_flight=1, candidates_per_expansion=1)
+    for _ in range(2 * BARREN_MAX):
+        search.tell(rejected(search.of(ExpansionRequested)[-1], 0, "truncated"))
+    assert not search.tree.root.exhausted
+    assert not search.tree.limit
+    while not search.tree.limit:
+        search.tell(rejected(search.of(ExpansionRequested)[-1], 0, "truncated"))
+    assert (search.tree.limit, search.tree.barren_row) == ("space_exhausted", limits.BARREN_ROW_MAX)
+
+
+def test_kernels_that_are_known_already_exhaust_a_node():
+    search = Search(expansions_in_flight=1, candidates_per_expansion=1)
+    for _ in range(BARREN_MAX):
+        search.tell(rejected(search.of(ExpansionRequested)[-1], 0, "duplicate"))
+    assert search.tree.root.exhausted
 
 
 @pytest.mark.parametrize(
