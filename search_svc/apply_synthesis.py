@@ -15,7 +15,9 @@ BARREN_MAX = 3
 
 EXHAUSTED, DUPLICATE = "exhausted", "duplicate"
 """CandidateRejected codes: the synthesizer has nothing left to try from this parent, or came to a known kernel. Others
-are of texts that are no kernels: they say something of who wrote them, and nothing of what is left to try."""
+are of texts that are no kernels: they say something of who wrote them, and little of what is left to try."""
+BAD_TEXTS_MAX = 2 * BARREN_MAX
+"""So many in a row exhaust a node, too: a model that cannot write for it must not go on for ever."""
 
 
 def expansion_requested(tree: Tree, event: ExpansionRequested) -> Tree:
@@ -59,10 +61,11 @@ def _expansion_closed(tree: Tree, expansion: Expansion, *, failed: bool) -> Tree
     def close(offspring: Offspring) -> Offspring:
         if silent:
             return replace(offspring, open=offspring.open - 1)
-        telling = int(EXHAUSTED in expansion.codes or DUPLICATE in expansion.codes)
-        row = offspring.barren + telling if barren else 0
-        spent = offspring.exhausted or EXHAUSTED in expansion.codes or row >= BARREN_MAX
-        return replace(offspring, open=offspring.open - 1, barren=row, exhausted=spent)
+        known = EXHAUSTED in expansion.codes or DUPLICATE in expansion.codes
+        row = offspring.barren + known if barren else 0
+        bad = offspring.bad_texts + (not known) if barren else 0
+        spent = offspring.exhausted or EXHAUSTED in expansion.codes or row >= BARREN_MAX or bad >= BAD_TEXTS_MAX
+        return replace(offspring, open=offspring.open - 1, barren=row, bad_texts=bad, exhausted=spent)
 
     if not failed:
         tree = replace(tree, barren_row=tree.barren_row + 1 if barren else 0)

@@ -30,7 +30,11 @@ Rule = Callable[[Tree, Node], str]
 def exhausted(tree: Tree, node: Node) -> str:
     """The synthesizer has nothing left from here."""
     del tree
-    return f"{node.offspring.barren} barren expansions in a row" if node.offspring.exhausted else ""
+    return (
+        f"{node.offspring.barren + node.offspring.bad_texts} barren expansions in a row"
+        if node.offspring.exhausted
+        else ""
+    )
 
 
 def unrepaired(tree: Tree, node: Node) -> str:

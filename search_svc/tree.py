@@ -55,7 +55,9 @@ class Offspring:
     open: int = 0
     """Expansions not answered in full."""
     barren: int = 0
-    """Answered expansions in a row, up to now, that brought no new kernel."""
+    """Answered expansions in a row, up to now, that brought no new kernel but a known one, or none that is left,"""
+    bad_texts: int = 0
+    """and that brought no kernel at all."""
     failures: int = 0
     """Failed children in a row, up to now."""
     exhausted: bool = False

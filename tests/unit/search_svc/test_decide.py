@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from search_svc import limits
-from search_svc.apply_synthesis import BARREN_MAX
+from search_svc.apply_synthesis import BAD_TEXTS_MAX, BARREN_MAX
 from search_svc.decide import decide
 from search_svc.invariants import validate
 from shared import ids
@@ -232,15 +232,21 @@ def test_an_exhausted_node_is_pruned_and_the_winner_still_confirmed():
     assert (finished.outcome, finished.reason) == ("improved", "space_exhausted")
 
 
-def test_texts_that_are_no_kernels_say_nothing_of_what_is_left_to_try():
+def test_texts_that_are_no_kernels_say_little_of_what_is_left_to_try():
     search = Search(expansions_in_flight=1, candidates_per_expansion=1)
-    for _ in range(2 * BARREN_MAX):
+    for _ in range(BARREN_MAX):
         search.tell(rejected(search.of(ExpansionRequested)[-1], 0, "truncated"))
     assert not search.tree.root.exhausted
-    assert not search.tree.limit
-    while not search.tree.limit:
+    search.candidate(a_pass())
+    assert search.tree.root.bad_texts == 0
+
+
+def test_a_writer_that_never_writes_a_kernel_comes_to_an_end():
+    search = Search(expansions_in_flight=1, candidates_per_expansion=1)
+    for _ in range(BAD_TEXTS_MAX):
         search.tell(rejected(search.of(ExpansionRequested)[-1], 0, "truncated"))
-    assert (search.tree.limit, search.tree.barren_row) == ("space_exhausted", limits.BARREN_ROW_MAX)
+    assert search.tree.root.exhausted
+    assert search.tree.limit == "space_exhausted"
 
 
 def test_kernels_that_are_known_already_exhaust_a_node():
