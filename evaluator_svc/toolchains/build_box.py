@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import struct
 import time
@@ -138,6 +139,16 @@ class BuildBox:
             raise Fatal(f"the build box did not start: {log.strip() or status}")
         level = sandbox.level(struct.unpack("<I", layers)[0], self._boxed.user)
         return Finished(status=status, log=log, sandbox=level, excess=excess)
+
+    async def attended(self, arguments: Sequence[str]) -> Finished:
+        """``run`` on a thread; whoever stops waiting for it ends it, and it is gone then."""
+        running = asyncio.ensure_future(asyncio.to_thread(self.run, arguments))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            self.interrupt()
+            await asyncio.wait([running])
+            raise
 
     def interrupt(self) -> None:
         """End a build that nobody waits for any more."""

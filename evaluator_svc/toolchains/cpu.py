@@ -85,13 +85,7 @@ class CpuToolchain:
         (work / SOURCE).write_text(source, encoding="utf-8")
         box = BuildBox(work=work, limits=self.limits)
         command = [*BASE_FLAGS, "-I{abi}", *arguments, f"{{work}}/{SOURCE}"]
-        running = asyncio.ensure_future(asyncio.to_thread(box.run, command))
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            box.interrupt()
-            await asyncio.wait([running])
-            raise
+        return await box.attended(command)
 
 
 @cache

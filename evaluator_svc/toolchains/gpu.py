@@ -147,13 +147,7 @@ class GpuToolchain:
     async def _run(self, work: Path, arguments: Sequence[str], program: Path | None = None) -> Finished:
         backends = Mount(source=self._backends(), target=str(self._backends()))
         box = BuildBox(work=work, limits=self.limits, program=program, mounts=(backends,) if program else ())
-        running = asyncio.ensure_future(asyncio.to_thread(box.run, arguments))
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            box.interrupt()
-            await asyncio.wait([running])
-            raise
+        return await box.attended(arguments)
 
     def _backends(self) -> Path:
         found = find_spec("triton")

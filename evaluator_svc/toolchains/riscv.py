@@ -103,13 +103,7 @@ class RiscvToolchain:
         box = BuildBox(work=work, limits=self.limits, program=tool(CLANG), mounts=(cross,))
         sources = (f"{{work}}/{HARNESS.name}", f"{{work}}/{SOURCE}")
         command = [*BASE_FLAGS, "-I{abi}", *flags, *LINK_FLAGS, *sources, "-o", f"{{work}}/{PROGRAM}", "-lm"]
-        running = asyncio.ensure_future(asyncio.to_thread(box.run, command))
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            box.interrupt()
-            await asyncio.wait([running])
-            raise
+        return await box.attended(command)
 
 
 def _emulated(built: Built) -> Built:

@@ -10,6 +10,7 @@ from synthesizer_svc.schedule.emit.cpp import contraction_chain, vecmath
 from synthesizer_svc.schedule.emit.cpp.contraction_chain import Chain
 from synthesizer_svc.schedule.emit.cpp.group import buffers_of, emit_group, memory_type
 from synthesizer_svc.schedule.emit.cpp.shape import vector_bits
+from synthesizer_svc.schedule.emit.cpp.shape_guard import shape_guard
 from synthesizer_svc.schedule.emit.cpp.text import Lines
 from synthesizer_svc.schedule.ir import Plan
 from synthesizer_svc.schedule.lazy import Buffer
@@ -30,7 +31,7 @@ def emit_unit(plan: Plan, schedule: Schedule, isa: Isa, threads: int) -> str:
     parts.append(GROUPS_BEGIN)
     chains = _chains(plan, schedule)
     parts += _functions(plan, schedule, replace(isa, vector_bits=bits), threads, chains)
-    parts += [_guard(plan), _entry(plan, chains)]
+    parts += [shape_guard(plan), _entry(plan, chains)]
     return "\n".join(parts)
 
 
@@ -57,34 +58,6 @@ def _functions(plan: Plan, schedule: Schedule, isa: Isa, threads: int, chains: d
         elif group.name not in inside:
             texts.append(emit_group(plan, group, choices, isa, threads))
     return texts
-
-
-def _guard(plan: Plan) -> str:
-    out = Lines()
-    out.add("// This kernel is for these shapes, strides and element types only.")
-    out.add('extern "C" const int ke_shape_guard = 1;')
-    out.add("static bool ke_is(const KeTensor& t, int dtype, int ndim, const int64_t* shape, const int64_t* strides) {")
-    out.add("  if (t.dtype != dtype || t.ndim != ndim) return false;")
-    out.add("  for (int d = 0; d < ndim; ++d)")
-    out.add("    if (t.shape[d] != shape[d] || (shape[d] > 1 && t.strides[d] != strides[d])) return false;")
-    out.add("  return true;")
-    out.add("}")
-    with out.block("static bool ke_accepts(const KeTensor* in, int n_in, const KeTensor* out, int n_out)"):
-        out.add(f"if (n_in != {len(plan.inputs)} || n_out != {len(plan.outputs)}) return false;")
-        for array, buffers in (("in", plan.inputs), ("out", plan.outputs)):
-            for place, buffer in enumerate(buffers):
-                out.add(_check(array, place, buffer))
-        out.add("return true;")
-    return out.text()
-
-
-def _check(array: str, place: int, buffer: Buffer) -> str:
-    rank = len(buffer.shape)
-    shape, strides = (", ".join(map(str, v)) for v in (buffer.shape or (0,), buffer.strides or (0,)))
-    return (
-        f"{{ const int64_t shape[] = {{{shape}}}, strides[] = {{{strides}}}; "
-        f"if (!ke_is({array}[{place}], {buffer.dtype.code}, {rank}, shape, strides)) return false; }}"
-    )
 
 
 def _entry(plan: Plan, chains: dict[str, Chain]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 
 from shared.chips import Gpu
+from synthesizer_svc.schedule.emit.cpp.shape_guard import shape_guard
 from synthesizer_svc.schedule.emit.cpp.text import Lines
 from synthesizer_svc.schedule.emit.cuda.kernel import Kernel, emit_group
 from synthesizer_svc.schedule.emit.cuda.space import decisions, prepared
@@ -37,34 +38,7 @@ def emit_unit(plan: Plan, schedule: Schedule, gpu: Gpu) -> str:
         memory.add(f"__device__ alignas(16) {MEMORY[buffer.dtype]} {buffer.name}_memory[{count}];  // {buffer.shape}")
     prelude = files(__package__).joinpath("prelude.hpp").read_text(encoding="utf-8")
     texts = [head.text(), prelude, *([memory.text()] if plan.temps else []), *(k.text for k in kernels)]
-    return "\n".join([*texts, _guard(plan), _entry(plan, kernels)])
-
-
-def _guard(plan: Plan) -> str:
-    out = Lines()
-    out.add("// This kernel is for these shapes, strides and element types only.")
-    out.add('extern "C" const int ke_shape_guard = 1;')
-    out.add("static bool ke_is(const KeTensor& t, int dtype, int ndim, const int64_t* shape, const int64_t* strides) {")
-    out.add("  if (t.dtype != dtype || t.ndim != ndim || (uintptr_t)t.data % 16 != 0) return false;")
-    out.add("  for (int d = 0; d < ndim; ++d)")
-    out.add("    if (t.shape[d] != shape[d] || (shape[d] > 1 && t.strides[d] != strides[d])) return false;")
-    out.add("  return true;")
-    out.add("}")
-    with out.block("static bool ke_accepts(const KeTensor* in, int n_in, const KeTensor* out, int n_out)"):
-        out.add(f"if (n_in != {len(plan.inputs)} || n_out != {len(plan.outputs)}) return false;")
-        for array, buffers in (("in", plan.inputs), ("out", plan.outputs)):
-            for place, buffer in enumerate(buffers):
-                out.add(_check(array, place, buffer))
-        out.add("return true;")
-    return out.text()
-
-
-def _check(array: str, place: int, buffer: Buffer) -> str:
-    shape, strides = (", ".join(map(str, v)) for v in (buffer.shape or (0,), buffer.strides or (0,)))
-    return (
-        f"{{ const int64_t shape[] = {{{shape}}}, strides[] = {{{strides}}}; "
-        f"if (!ke_is({array}[{place}], {buffer.dtype.code}, {len(buffer.shape)}, shape, strides)) return false; }}"
-    )
+    return "\n".join([*texts, shape_guard(plan, alignment=16), _entry(plan, kernels)])
 
 
 def _entry(plan: Plan, kernels: list[Kernel]) -> str:
