@@ -92,8 +92,13 @@ def test_the_second_search_tried_the_first_one_s_schedule_and_says_so(resumed, s
     run = stopped[0]
     (seed,) = resumed[0]["chips"][1]["seeds"]
     (prior,) = tree_of(run / SECOND).search.priors
-    assert (seed["chip"], seed["kernel_id"], seed["status"]) == (FIRST, prior.kernel_id, "PASSED")
+    assert (seed["chip"], seed["kernel_id"]) == (FIRST, prior.kernel_id)
     assert tree_of(run / FIRST).nodes[prior.candidate_id].kernel.kernel_id == prior.kernel_id
+    if seed["status"] == "duplicate":  # random drafts are another search's others: its own came to that kernel
+        assert seed["candidate_id"] is None
+        assert "that kernel is known already" in seed["detail"]
+        return
+    assert seed["status"] == "PASSED"
     (node,) = (n for n in tree_of(run / SECOND).nodes.values() if n.candidate_id == seed["candidate_id"])
     assert any(entry.name.startswith("g0.") for entry in node.move.parameters)
     told = kernelevolve("explain", run / SECOND, seed["candidate_id"], home=home).stdout
