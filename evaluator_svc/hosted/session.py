@@ -298,7 +298,10 @@ class Session:
 
     def _read(self, page: bytes, sets: Sequence[int]) -> RunFailure | None:
         """Fill the outputs of ``sets``; or why that cannot be."""
-        return self._each(page, sets, self._fetch if self._kept is None else self._kept_read)
+        failed = self._each(page, sets, self._fetch if self._kept is None else self._kept_read)
+        if self._kept is not None:
+            self._kept.arrays.synchronise()  # the candidate runs on after this: what it holds is copied by then
+        return failed
 
     def _each(
         self, page: bytes, sets: Sequence[int], fetch: Callable[[bytes, int, int, Strided], Strided | RunFailure]
