@@ -27,6 +27,8 @@ def start(stage: Stage) -> str:
     """What it holds before the first element."""
     if stage.op == "softstats":
         return f"{{{LOWEST[stage.exprs[0].dtype]}, 0}}"
+    if stage.op == "max_raw":  # finite, so that what is taken from it is: a part of a row may be nothing but -inf
+        return f"{{{LOWEST[stage.exprs[0].dtype]}}}"
     return f"{{{_neutral(stage)}, -1}}" if is_arg(stage) else f"{{{_neutral(stage)}}}"
 
 

@@ -59,7 +59,9 @@ def start(stage: Stage, name: str, tile: Tile) -> list[str]:
     kind = TL[stage.exprs[0].dtype]
     if stage.op == "softstats":
         return [f"{name}_top = tl.full({tile.shape}, {LOWEST}, {kind})", f"{name}_sum = tl.zeros({tile.shape}, {kind})"]
-    lines = [f"{name} = tl.full({tile.shape}, {identity(stage)}, {kind})"]
+    # Finite, so that what is taken from it is: a part of a row may be nothing but -inf.
+    first = LOWEST if stage.op == "max_raw" else identity(stage)
+    lines = [f"{name} = tl.full({tile.shape}, {first}, {kind})"]
     if is_arg(stage):
         lines.append(f"{name}_at = tl.full({tile.shape}, {FAR}, tl.int64)")
     return lines

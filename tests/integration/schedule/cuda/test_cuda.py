@@ -82,6 +82,20 @@ def test_a_few_long_rows_are_split_over_blocks():
     assert emit.render("cuda", plan, space.default(), gpu, 1).source.count("__global__") == 2
 
 
+def test_a_part_of_a_row_that_is_nothing_but_minus_infinity_adds_nothing(tmp_path):
+    half = "torch.where(torch.arange(262144) < 131072, float('-inf'), torch.randn(2, 262144))"
+    plan, model, inputs = compiled.planned(table.source(("F.softmax(x, -1)", [half])))
+    declared, exact = judging.references(model, inputs)
+    gpu = machine.gpu("cuda")
+    default = emit.space("cuda", plan, gpu, 1).default()
+    assert choices_of(default, "g0")["split"] > 1
+    for statistics in ("online", "two_pass"):
+        schedule = default.with_choice("g0.softmax_stats", statistics)
+        launch = machine.build(emit.render("cuda", plan, schedule, gpu, 1).source, tmp_path, gpu.warp)
+        got = compiled.launch(launch, compiled.kernel_inputs(model, inputs), declared)
+        assert judging.agrees(got, declared, exact) is None, statistics
+
+
 def test_a_row_kept_in_registers_is_read_once():
     plan, _, _ = compiled.planned(table.source(cases.WHOLE["half_softmax"]))
     gpu = machine.gpu("cuda")

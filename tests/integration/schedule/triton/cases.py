@@ -55,6 +55,10 @@ LONG = {
     "sum": ("x.sum(-1)", ["torch.randn(3, 5000).half()"]),
     "sum_all": ("x.float().mean()", ["torch.randn(70, 300).half()"]),
     "softmax": ("F.softmax(x, -1)", ["torch.randn(2, 5000).half() * 3"]),
+    "nothing_in_a_part": (
+        "F.softmax(x, -1)",
+        ["torch.where(torch.arange(5000) < 3000, float('-inf'), torch.randn(2, 5000))"],
+    ),
     "masked_rows": ("F.softmax(x, -1)", ["torch.where(torch.arange(900) < 700, float('-inf'), torch.randn(3, 900))"]),
     "layer_norm": ("F.layer_norm(x, (5000,))", ["torch.randn(2, 5000) + 5"]),
     "instance_norm": ("F.instance_norm(x)", ["torch.randn(2, 3, 60, 70).half() + 0.25"]),

@@ -46,6 +46,10 @@ def test_parts_of_long_sums_join_to_the_same_result():
     assert child("interpreted", "products", "0", "half", "half_deep", "mlp", "3") == []
 
 
+def test_a_part_of_a_row_that_is_nothing_but_minus_infinity_adds_nothing():
+    assert child("interpreted", "long", "8", "4", "nothing_in_a_part") == []
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_every_family_is_as_exact_as_torch_under_random_schedules():
