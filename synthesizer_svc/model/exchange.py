@@ -42,9 +42,9 @@ class Trouble(StrEnum):
     """How an exchange failed."""
 
     UNREACHABLE = "unreachable"
-    """No connection: nothing was sent."""
+    """No connection, or none by TLS: nothing was sent."""
     UNTRUSTED = "untrusted"
-    """TLS failed, e.g. its certificate is not one that is trusted: nothing was sent."""
+    """Its certificate is not one that is trusted: nothing was sent."""
     CUT = "cut"
     """The connection ended, or broke HTTP's rules, after the request was sent."""
     SILENT = "silent"

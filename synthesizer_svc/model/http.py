@@ -33,14 +33,22 @@ class HttpTransport:
     """See ``exchange.Transport``. Opens connections when first used, and keeps them until ``close``."""
 
     def __init__(
-        self, url: str, *, credentials: Mapping[str, Secret], connect_s: float, silence_s: float, ca: str = ""
+        self,
+        url: str,
+        *,
+        credentials: Mapping[str, Secret],
+        key: Secret | None = None,
+        connect_s: float,
+        silence_s: float,
+        ca: str = "",
     ) -> None:
-        """``credentials``: headers that prove who asks. ``ca``: a file of authorities to trust instead, PEM.
+        """``credentials``: headers that prove who asks, by ``key``, which no fault shows, though an endpoint may echo
+        it in what is no HTTP. ``ca``: a file of authorities to trust instead, PEM.
 
         Raises:
             UserError: ``ca`` cannot be read or holds no certificate.
         """
-        base = httpx.URL(url)
+        base, self._key = httpx.URL(url), key
         self._client = httpx.AsyncClient(
             base_url=base,
             headers={name: secret.reveal() for name, secret in credentials.items()}
@@ -59,11 +67,11 @@ class HttpTransport:
         except TimeoutError:
             raise TransportFault(Trouble.LATE, f"no whole answer within {deadline_s:.1f} s") from None
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError, httpx.UnsupportedProtocol) as error:
-            raise _not_connected(error) from error
+            raise self._fault(*_not_connected(error)) from None
         except httpx.TimeoutException as error:
             raise TransportFault(Trouble.SILENT, f"nothing came for too long ({type(error).__name__})") from error
         except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError) as error:
-            raise TransportFault(Trouble.CUT, _said(error)) from error
+            raise self._fault(Trouble.CUT, _said(error)) from None
 
     async def _exchange(self, call: Call, reader: Reader, answer_bytes_max: int) -> None:
         request = self._client.build_request(
@@ -93,6 +101,9 @@ class HttpTransport:
     async def close(self) -> None:
         await self._client.aclose()
 
+    def _fault(self, trouble: Trouble, said: str) -> TransportFault:
+        return TransportFault(trouble, self._key.hide(said) if self._key else said)
+
 
 async def _read_off(chunks: AsyncIterator[bytes]) -> None:
     """What follows an answer, when it is there already: only a connection that was read to its end is used again."""
@@ -111,15 +122,15 @@ def _authorities(ca: str) -> ssl.SSLContext:
         raise UserError("cannot be read as certificates, PEM", where=ca) from error
 
 
-def _not_connected(error: httpx.HTTPError) -> TransportFault:
+def _not_connected(error: httpx.HTTPError) -> tuple[Trouble, str]:
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, ssl.SSLError):
-            return TransportFault(
-                Trouble.UNTRUSTED, getattr(cause, "verify_message", "") or cause.reason or _said(cause)
-            )
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return Trouble.UNTRUSTED, cause.verify_message or cause.reason or _said(cause)
+        if isinstance(cause, ssl.SSLError):  # it ended in the middle, or what answers does not speak TLS
+            return Trouble.UNREACHABLE, f"TLS failed: {cause.reason or _said(cause)}"
         cause = cause.__cause__ or cause.__context__
-    return TransportFault(Trouble.UNREACHABLE, _said(error))
+    return Trouble.UNREACHABLE, _said(error)
 
 
 def _said(error: BaseException) -> str:

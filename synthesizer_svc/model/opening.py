@@ -138,6 +138,7 @@ def open_transport(settings: EndpointSettings) -> HttpTransport:
     return HttpTransport(
         settings.url,
         credentials=_credentials(settings),
+        key=settings.key,
         connect_s=settings.connect_s,
         silence_s=settings.silence_s,
         ca=settings.ca,

@@ -49,7 +49,10 @@ class Report:
         return all(finding.well for finding in self.findings)
 
     def note(self, what: str, found: object, claimed: object = "", *, well: bool = True) -> None:
-        self.findings.append(Finding(what=what, claimed=str(claimed), found=str(found), well=well))
+        """``found`` is written without the key, wherever the endpoint may have put that."""
+        key = self.settings.key
+        shown = key.hide(str(found)) if key else str(found)
+        self.findings.append(Finding(what=what, claimed=str(claimed), found=shown, well=well))
 
     def learn(self, **changes: object) -> None:
         """Change the record of capabilities."""
@@ -86,12 +89,12 @@ class _Probing:
         try:
             await self._transport.send(call, reader, deadline_s=probes.DEADLINE_S, answer_bytes_max=LIST_BYTES)
         except TransportFault as error:
-            self.report.note("models listed", self._hidden(error.detail), well=False)
+            self.report.note("models listed", shortened(error.detail), well=False)
             return
         listed = probes.listed(reader.parsed, settings.model)
         if listed is None:
             told = "no" if reader.head.status == 200 else str(refused(reader.head, bytes(reader.body), 0.0))
-            self.report.note("models listed", self._hidden(told))
+            self.report.note("models listed", shortened(told))
             return
         known = settings.model in listed.names
         others = "" if known else f", but {shortened(', '.join(listed.names[:5]))}"
@@ -203,10 +206,6 @@ class _Probing:
             if before != after:
                 self.report.note(f"refuses {name}", f"asked with {after or 'none'} from now on", before)
         self.report.settings = replace(self.report.settings, capabilities=left)
-
-    def _hidden(self, text: str) -> str:
-        key = self.report.settings.key
-        return shortened(key.hide(text) if key else text)
 
 
 class _Watched:

@@ -32,6 +32,8 @@ BYTES_MIN = 1 << 20
 ERROR_BYTES = 1 << 16
 """Of an error that are looked at."""
 SNIFFED_BYTES = 64
+GATEWAY_TIMEOUTS = (504, 524)
+"""A proxy waited no longer for the endpoint (524 is Cloudflare's), which may have been at the answer all the while."""
 
 
 def answer_bytes_max(request: CompletionRequest) -> int:
@@ -80,7 +82,10 @@ class AnswerReader:
         """
         assert self.head is not None
         if self.head.status != 200:
-            raise refused(self.head, bytes(self._body), now_s)
+            fault = refused(self.head, bytes(self._body), now_s)
+            if self.head.status in GATEWAY_TIMEOUTS:
+                fault.usage = unanswered(self._request, generating=True, prices=self._prices)
+            raise fault
         if self._events is not None:
             if not self._over:
                 self._take(self._events.finish())

@@ -181,6 +181,16 @@ async def test_the_command_fails_where_an_endpoint_does_and_names_no_key():
 
 
 @on_loop
+async def test_a_key_among_the_names_of_models_is_not_shown():
+    listed = endpoint.answered(200, {"data": [{"id": f"m {KEY}"}, {"id": KEY}]})
+    async with fault_server(listed) as server:
+        variables = {"MODEL_URL": server.url, "MODEL_NAME": "m", "MODEL_API_KEY": KEY}
+        _, out, err = await run("check", "--json", **variables)
+    assert "models listed" in out
+    assert KEY not in out + err
+
+
+@on_loop
 async def test_the_command_lists_without_asking_anybody_or_showing_a_key(tmp_path):
     (tmp_path / "models.toml").write_text(
         '[endpoints.large]\nurl = "https://api.example.com/v1"\nmodel = "l-2"\nkey_env = "VENDOR_API_KEY"\nweight = 3\n'

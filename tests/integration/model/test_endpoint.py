@@ -335,6 +335,26 @@ async def test_plaintext_where_tls_is_expected_is_a_failure():
         async with endpoint_at(settings) as model:
             outcome = await outcome_of(model)
     assert (outcome.code, server.received) == ("endpoint", [])
+    assert "TLS failed" in outcome.detail
+    assert "certificate" not in outcome.detail
+
+
+@on_loop
+async def test_a_connection_that_ends_while_tls_begins_is_tried_again():
+    opened = 0
+
+    def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal opened
+        del reader
+        opened += 1
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as listening:
+        url = f"https://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"
+        async with fault_server(GOOD) as server, endpoint_at(replace(settings_for(server), url=url)) as model:
+            outcome = await outcome_of(model)
+    assert isinstance(outcome, ModelError)
+    assert (outcome.code, outcome.pauses, opened) == ("endpoint", False, 3)
 
 
 @on_loop

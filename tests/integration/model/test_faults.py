@@ -99,6 +99,8 @@ TABLE: dict[str, tuple[tuple[Script, ...], Ends]] = {
     "503 while loading": ((answered(503, error("Loading model", 503, "unavailable_error")), GOOD), MENDED),
     "503 for good": ((answered(503),), FAILED),
     "504": ((answered(504), GOOD), MENDED),
+    "504 for good": ((answered(504),), replace(FAILED, requests=2, billed=True)),
+    "524 for good": ((answered(524),), replace(FAILED, requests=2, billed=True)),
     "529": ((answered(529, OVERLOADED), GOOD), MENDED),
     "408": ((answered(408), GOOD), MENDED),
     "501": ((answered(501, error("no")),), Ends(code="rejected", requests=1)),

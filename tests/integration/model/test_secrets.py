@@ -22,6 +22,7 @@ from synthesizer_svc.model.configuration import Authentication
 from synthesizer_svc.model.opening import open_model
 from synthesizer_svc.model.retrying import RetrySettings
 from synthesizer_svc.model.secret import Secret
+from synthesizer_svc.model.tokenizer import LLAMA_CPP, open_tokenizer
 from tests.aio import on_loop
 from tests.fakes import endpoint_answers as endpoint
 from tests.fakes.endpoint_answers import TEXT, completion, delta
@@ -128,6 +129,22 @@ async def test_a_planted_key_is_in_no_log_no_error_no_answer_and_not_in_the_stor
     shown = outcome.text + outcome.model if isinstance(outcome, Completion) else "".join(trace(outcome))
     for told in (logged.getvalue(), shown, repr(outcome), stored, repr(settings), repr(vars(model.model))):
         assert KEY not in told
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+@on_loop
+async def test_counting_tokens_tells_no_key_either(script):
+    async with fault_server(SCRIPTS[script]) as server:
+        settings = replace(settings_for(server, key=Secret(KEY), silence_s=0.5), server=LLAMA_CPP)
+        with everything_logged() as logged:
+            tokenizer = open_tokenizer((settings,))
+            assert tokenizer is not None
+            counts = await tokenizer.count(["a text"])
+            await tokenizer.close()
+    assert counts is None
+    assert any(KEY in value for request in server.received for value in request.headers.values())
+    assert "counts no tokens" in logged.getvalue()
+    assert KEY not in logged.getvalue()
 
 
 def trace(error: BaseException) -> list[str]:
