@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import signal
 import time
 from dataclasses import replace
@@ -90,6 +91,8 @@ def _one(
         from cli.going_on import finish  # all four services: only when something is left to do
 
         return see_one_through(run, finish(run, model, as_json=as_json, begin_ns=begin_ns))
+    if run.path.exists() and not run.database.exists():
+        shutil.rmtree(run.path)  # of a process that ended before it had written what is asked
     offers = [(past, prior) for past in before if (prior := priors.best_schedule(past.tree)) is not None]
     return begin(
         asked.spec,
@@ -143,7 +146,8 @@ def _stands(run: RunDirectory) -> str:
 def _announce(asked: Campaign, ended: list[Ended], *, as_json: bool) -> int:
     name, path = asked.spec.ref.name, str(asked.directory.path)
     result = chip_table.final_object(name, path, ended)
-    if all(one.finished is None for one in ended):
+    begun = any(asked.run(started.chip).manifest.is_file() for started in asked.searches)
+    if not begun and all(one.finished is None for one in ended):
         rundir.discard(asked.directory)
     else:
         rundir.write_whole(asked.directory.result, json.dumps(result, indent=1))

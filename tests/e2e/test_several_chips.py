@@ -13,7 +13,12 @@ from command_line import ROOT, command, environment, kernelevolve, last_object
 
 from cli import history
 from search_svc import replay
-from shared import chips
+from shared import chips, ids
+from shared.events import Prior
+from shared.machine import processor
+from synthesizer_svc.schedule import capture, emit, plan
+from synthesizer_svc.schedule.schedule import Schedule
+from synthesizer_svc.schedule.transfer import transfer
 
 OPERATOR = ROOT / "examples" / "operators" / "riscv" / "vector_add.py"
 FIRST, SECOND = "simulated", "riscv-rvv"
@@ -63,6 +68,17 @@ def tree_of(run: Path):
     return asyncio.run(history.open_past(run)).tree
 
 
+def kernel_here(prior: Prior, run: Path) -> str:
+    """The id of the kernel that ``prior``'s schedule makes on the second chip."""
+    schedule = Schedule.from_json(asyncio.run(history.open_past(run / SECOND)).blobs[prior.schedule_hash])
+    built = plan.build(capture.capture(OPERATOR.read_text()))
+    sheet = chips.load(SECOND)
+    machine, (language,) = chips.machine_of(sheet, processor().flags), sheet.languages
+    carried = transfer(emit.space(language, built, machine, 1), schedule).schedule
+    made = emit.render(language, built, carried, machine, 1)
+    return ids.derive(language, ids.content_hash(made.source.encode()), *made.flags, made.entry)
+
+
 def test_ctrl_c_says_how_each_search_stands_and_how_to_go_on(stopped):
     run, code, _, said = stopped
     assert code == 130
@@ -94,12 +110,16 @@ def test_the_second_search_tried_the_first_one_s_schedule_and_says_so(resumed, s
     (prior,) = tree_of(run / SECOND).search.priors
     assert (seed["chip"], seed["kernel_id"]) == (FIRST, prior.kernel_id)
     assert tree_of(run / FIRST).nodes[prior.candidate_id].kernel.kernel_id == prior.kernel_id
-    if seed["status"] == "duplicate":  # random drafts are another search's others: its own came to that kernel
+    tree = tree_of(run / SECOND)
+    tried = tree.nodes[tree.kernels[kernel_here(prior, run)]]
+    assert tried.passed
+    if seed["status"] == "duplicate":  # which drafts are its own is random, and one of them came to that kernel before
         assert seed["candidate_id"] is None
+        assert tried.move.name in ("draft:default", "draft:random")
         assert "that kernel is known already" in seed["detail"]
         return
-    assert seed["status"] == "PASSED"
-    (node,) = (n for n in tree_of(run / SECOND).nodes.values() if n.candidate_id == seed["candidate_id"])
+    assert (seed["candidate_id"], seed["status"]) == (tried.candidate_id, "PASSED")
+    node = tree.nodes[seed["candidate_id"]]
     assert any(entry.name.startswith("g0.") for entry in node.move.parameters)
     told = kernelevolve("explain", run / SECOND, seed["candidate_id"], home=home).stdout
     assert f"seeded from {FIRST}'s schedule of kernel {prior.kernel_id}" in " ".join(told.split())

@@ -209,6 +209,37 @@ def test_if_every_chip_refuses_the_operator_nothing_is_left_and_the_exit_code_sa
     assert not asked.directory.path.exists()
 
 
+def test_if_every_chip_refuses_now_what_was_searched_before_is_left(asked, monkeypatch, capsys):
+    begun = asked.run(CHIPS[0])
+    begun.path.mkdir()
+    begun.manifest.write_text("{}")
+    begun.database.write_text("the journal")
+
+    def refuses(*_, **__):
+        raise ChipError("needs a compiler that is gone")
+
+    monkeypatch.setattr(chip_by_chip, "_one", refuses)
+    assert chip_by_chip.see_through(asked, as_json=True) == 2
+    assert [each["outcome"] for each in json.loads(capsys.readouterr().out)["chips"]] == ["refused", "refused"]
+    assert begun.database.read_text() == "the journal"
+    assert campaign.read(asked.directory.path).searches == asked.searches
+
+
+def test_what_a_killed_process_left_of_a_chip_s_beginning_is_in_nobody_s_way(asked, monkeypatch):
+    for chip in CHIPS:
+        asked.run(chip).path.mkdir()
+        (asked.run(chip).path / ".run.json.4711").touch()
+    seen = []
+
+    def begins(spec, started, operator, out, **how):
+        seen.append(rundir.create(out, "toy").path)
+        raise OperatorError("has no inputs", where=started.chip)
+
+    monkeypatch.setattr(chip_by_chip, "begin", begins)
+    assert chip_by_chip.see_through(asked, as_json=True) == 2
+    assert seen == [asked.run(chip).path for chip in CHIPS]
+
+
 def test_two_processes_do_not_work_on_the_same_chips(asked):
     with rundir.exclusive(asked.directory), pytest.raises(UserError, match="another process"):
         chip_by_chip.see_through(asked, as_json=False)
