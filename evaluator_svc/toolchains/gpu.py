@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from importlib.metadata import version as installed
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -101,9 +102,9 @@ class GpuToolchain:
                     return self._failed(done, begin)
             try:
                 files = {name: artefacts.library(work.path / name) for name in (artefacts.NAME, COUNTING)}
+                files |= {DEVICE: artefacts.collect(work.path / DEVICE), REPORT: _encoded(devices[0])}
             except artefacts.RefusedArtefact as error:
                 return _rejected(str(error), Layer.BUILD, done, time.monotonic_ns() - begin)
-            files |= {DEVICE: artefacts.collect(work.path / DEVICE), REPORT: _encoded(devices[0])}
         digest = hashlib.sha256(b"".join(files[name] for name in sorted(files))).hexdigest()
         record = {"digest": digest, "log": done.log, "sandbox": done.sandbox}
         find = partial(_find, language=self.language)
@@ -119,7 +120,10 @@ class GpuToolchain:
         if done.status != 0:
             much = assembly.beyond_lds(done.log)
             return self._too_much(much, done, begin) if much else self._failed(done, begin)
-        text = artefacts.collect(work / DEVICE).decode("utf-8", "replace")
+        try:
+            text = artefacts.collect(work / DEVICE).decode("utf-8", "replace")
+        except artefacts.RefusedArtefact as error:
+            return _rejected(str(error), Layer.BUILD, done, time.monotonic_ns() - begin)
         if self.language != CUDA:
             return assembly.amd(text), done
         for name, size in assembly.shared_of_ptx(text).items():
@@ -156,9 +160,10 @@ class GpuToolchain:
     def _key(self, source: str) -> str:
         texts = [path.read_text() for path in (ABI / "ke_abi.h", ABI / "ke_gpu.h", programs.HEADER, programs.SOURCE)]
         machine = processor()  # what ``-march=native`` means here
-        compilers = (version(CLANG), compiler_version(), str(compiler()))
+        compilers = (version(CLANG), compiler_version(), str(compiler()), installed("triton"))
         identity = (self.language, self.gpu.name, *compilers, machine.model, " ".join(sorted(machine.flags)))
-        commands = (*gpu_commands.FREESTANDING, *gpu_commands.COUNTED, *gpu_commands.LINKED)
+        device = gpu_commands.device(self.language, self.gpu.name, "")
+        commands = (*device, str(DECLARED_MAX), *gpu_commands.COUNTED, *gpu_commands.LINKED)
         return hashlib.sha256("\0".join((source, *texts, *identity, *commands)).encode()).hexdigest()
 
     def _failed(self, done: Finished, begin: int) -> BuildFailed:
