@@ -86,6 +86,7 @@ async def _asked(tool: str, text: str, cpu: str) -> _Said:
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,  # a terminal's Ctrl-C is no finding
     )
     try:
         out, errors = await asyncio.wait_for(process.communicate(text.encode()), TIMEOUT_S)

@@ -125,7 +125,10 @@ def read_form(source: str) -> module_form.Form:
     command = [sys.executable, "-I", "-S", module_form.__file__]
     text = source.encode("utf-8", "replace")
     try:
-        done = subprocess.run(command, input=text, capture_output=True, timeout=FORM_TIMEOUT_S, check=False)
+        # In a session of its own: a terminal's Ctrl-C is no fault of the text.
+        done = subprocess.run(
+            command, input=text, capture_output=True, timeout=FORM_TIMEOUT_S, check=False, start_new_session=True
+        )
     except subprocess.TimeoutExpired:
         return module_form.Form(problem=FORM_UNREADABLE)
     if done.returncode != 0:

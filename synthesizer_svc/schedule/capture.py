@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
-import subprocess
 import sys
 from typing import Any
 
@@ -17,23 +17,37 @@ CHILD = "synthesizer_svc.schedule.capture_child"
 
 
 def capture(source: str, *, seconds: float = CAPTURE_SECONDS) -> Graph:
-    """Export the operator's text to core ATen in a child process.
+    """``captured`` where no event loop runs."""
+    return asyncio.run(captured(source, seconds=seconds))
+
+
+async def captured(source: str, *, seconds: float = CAPTURE_SECONDS) -> Graph:
+    """Export the operator's text to core ATen in a child process, which ends with whoever waits for it.
 
     Raises:
         Unsupported: the operator raises, exceeds ``seconds``, or contains what cannot be captured.
     """
-    command = [sys.executable, "-m", CHILD]
-    environment = without_secrets(os.environ)
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", CHILD),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=without_secrets(os.environ),
+        start_new_session=True,  # a terminal's Ctrl-C is ours to handle: it is no fault of the operator
+    )
     try:
-        done = subprocess.run(
-            command, input=source, capture_output=True, text=True, timeout=seconds, check=False, env=environment
-        )
-    except subprocess.TimeoutExpired as expired:
+        async with asyncio.timeout(seconds):
+            printed, said = await child.communicate(source.encode())
+    except TimeoutError as expired:
         raise Unsupported("torch.export", f"took more than {seconds:.0f} s") from expired
-    if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise Unsupported("torch.export", f"the capture process ended with code {done.returncode}: {last[:300]}")
-    reply = json.loads(done.stdout)
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
+    if child.returncode != 0:
+        last = (said.decode(errors="replace").strip().splitlines() or ["no message"])[-1]
+        raise Unsupported("torch.export", f"the capture process ended with code {child.returncode}: {last[:300]}")
+    reply = json.loads(printed)
     if "refused" in reply:
         raise Unsupported(reply["refused"]["node"], reply["refused"]["why"])
     return parse(reply["graph"])

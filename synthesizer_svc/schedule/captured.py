@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from shared.operators import OperatorSpec
 from synthesizer_svc.schedule import emit, plan
-from synthesizer_svc.schedule.capture import capture
+from synthesizer_svc.schedule.capture import captured
 from synthesizer_svc.schedule.emit import Emitted
 from synthesizer_svc.schedule.graph import Graph
 from synthesizer_svc.schedule.ir import Plan
@@ -50,9 +50,7 @@ class CapturedLowering:
     async def _graph(self, operator: OperatorSpec) -> Graph:
         key = operator.ref.source_hash
         if key not in self._graphs:
-            self._graphs[key] = asyncio.create_task(
-                asyncio.to_thread(capture, operator.source, seconds=self._capture_s)
-            )
+            self._graphs[key] = asyncio.create_task(captured(operator.source, seconds=self._capture_s))
             while len(self._graphs) > self._operators_max:
                 self._graphs.popitem(last=False)
         self._graphs.move_to_end(key)
