@@ -17,6 +17,7 @@ import logging
 import random
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Any
 
 from shared.burial import place
 from shared.bus import Bus, Delivery, Subscription
@@ -157,9 +158,11 @@ class Consumer:
         working = self._working()
         for task in working:
             task.cancel()
-        for settling in (*working, self._poll):
-            if settling is not None:
-                await _settle(settling)
+        settling: list[asyncio.Task[Any]] = [*working, *([self._poll] if self._poll is not None else [])]
+        for task in settling:
+            task.add_done_callback(_heard)  # also of one that this does not wait for, because it is cancelled itself
+        if settling:
+            await asyncio.wait(settling)
 
     def _pause_when_full(self) -> None:
         full = sum(len(lane.records) for lane in self._lanes.values()) >= self._in_flight
@@ -217,8 +220,7 @@ class Consumer:
             task.cancel()
 
 
-async def _settle(task: asyncio.Task[object]) -> None:
-    """Wait for ``task`` and look at its error, which somebody else reports or which no longer matters."""
-    await asyncio.wait({task})
+def _heard(task: asyncio.Task[Any]) -> None:
+    """Look at the error of ``task``, which somebody else reports or which no longer matters."""
     if not task.cancelled():
         task.exception()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -449,6 +450,38 @@ async def test_cancelling_the_loop_cancels_its_handler_and_commits_nothing() -> 
         await asyncio.wait({loop})
         assert loop.cancelled()
         assert len(await world.left()) == 1
+
+
+@on_loop
+async def test_a_poll_that_fails_after_its_loop_was_killed_is_nobody_s_lost_error() -> None:
+    class Closing:
+        """Its poll ends only when the subscription is closed, which it says by failing."""
+
+        def __init__(self) -> None:
+            self.polled, self.closed = asyncio.Event(), asyncio.Event()
+
+        async def poll(self, wait_s: float) -> None:
+            self.polled.set()
+            await self.closed.wait()
+            raise Fatal("is not open")
+
+    lost: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, about: lost.append(about))
+    async with a_world() as world:
+        subscription = Closing()
+        running = asyncio.create_task(world.consumer(subscription, world.remember).run(world.stop))
+        await subscription.polled.wait()
+        for _ in range(2):  # the second one while it lets go
+            running.cancel()
+            await asyncio.sleep(0)
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        subscription.closed.set()
+        await asyncio.sleep(0.01)
+    del running
+    gc.collect()
+    await asyncio.sleep(0)
+    assert lost == []
 
 
 @on_loop
