@@ -57,7 +57,7 @@ class _Writer:
     values: Values = field(init=False)
 
     def __post_init__(self) -> None:
-        self.values = Values(buffers={b.name: b for b in self.used})
+        self.values = Values(buffers={b.name: b for b in self.used}, wide=self.shape.wide)
         self.writes = {w.buffer for s in self.group.stages for w in s.writes if w is not None}
 
     def text(self) -> str:

@@ -19,6 +19,8 @@ HELD_MAX = 64
 """Elements of a row that one thread keeps in registers: a quarter of these, as there are several values of each."""
 NARROW_MAX = 1 << 30
 """Positions up to which 32 bits do, steps beyond the end included."""
+LAUNCH_THREADS = (1 << 32) - 1
+"""Of a whole grid, which HIP counts in 32 bits (its programming manual, "Kernel launch limits")."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +89,7 @@ def shape_of(plan: Plan, group: Group, choices: Mapping[str, Value], gpu: Gpu, *
         tiles = blocks(max(1, group.rows // width), threads * unroll)
         return BlockShape(
             layout=layout, rows=1, threads=threads, width=width, unroll=unroll, held=False, across=False, tiles=tiles,
-            blocks=_blocks(tiles, choices, gpu), wide=wide or group.rows >= NARROW_MAX,
+            blocks=_blocks(tiles, threads, choices, gpu), wide=wide or group.rows >= NARROW_MAX,
         )  # fmt: skip
     longest = max(prod(a.extent for a in axes) for axes in inner)
     across = layout.across
@@ -106,11 +108,11 @@ def shape_of(plan: Plan, group: Group, choices: Mapping[str, Value], gpu: Gpu, *
         held=holds and choices.get("row") == HELD,
         across=across,
         tiles=tiles,
-        blocks=_blocks(tiles, choices, gpu),
+        blocks=_blocks(tiles, rows * threads, choices, gpu),
         wide=wide or group.rows * longest >= NARROW_MAX,
     )
 
 
-def _blocks(tiles: int, choices: Mapping[str, Value], gpu: Gpu) -> int:
+def _blocks(tiles: int, threads: int, choices: Mapping[str, Value], gpu: Gpu) -> int:
     persistent = int(choices.get("programs", 0)) * gpu.multiprocessors
-    return min(tiles, persistent) if persistent else tiles
+    return min(tiles, persistent or tiles, LAUNCH_THREADS // threads)

@@ -16,6 +16,7 @@ from synthesizer_svc.schedule import index as ix
 from synthesizer_svc.schedule.emit.cpp.text import Lines
 from synthesizer_svc.schedule.emit.cuda import ops
 from synthesizer_svc.schedule.emit.cuda.types import MEMORY, SCALAR, read, written
+from synthesizer_svc.schedule.emit.reach import widened
 from synthesizer_svc.schedule.emit.scope import Scope
 from synthesizer_svc.schedule.expr import Expr
 from synthesizer_svc.schedule.index import Axis, Index
@@ -60,6 +61,8 @@ class Values:
     """Names of what stages gave."""
     vectors: dict[Expr, str] = field(default_factory=dict)
     """Loads that are at hand as vectors: text of the lane's element."""
+    wide: bool = False
+    """Positions have 64 bits."""
     _count: int = 0
 
     def fresh(self, prefix: str = "t") -> str:
@@ -132,7 +135,7 @@ class Values:
         self, index: Index, frame: Frame, guards: tuple[Guard, ...] = (), base: Mapping[Axis, str] | None = None
     ) -> str:
         """C++ of an index; ``base`` has other positions of some axes."""
-        parts = []
+        parts, beyond = [], widened(index, wide=self.wide)
         for term, coefficient in index.terms.items():
             if isinstance(term, Axis):
                 text = (base or {}).get(term) or self.spots[term]
@@ -142,6 +145,7 @@ class Values:
                 sign = "/" if isinstance(term, ix.Div) else "%"
                 text = f"({self.index_text(term.inner, frame, guards, base)}) {sign} {term.by}"
                 text = f"({text})"
+            text = f"(int64_t){text}" if term in beyond else text
             parts.append(text if coefficient == 1 else f"{text} * {coefficient}")
         if index.const or not parts:
             parts.append(str(index.const) if index.const >= 0 else f"({index.const})")

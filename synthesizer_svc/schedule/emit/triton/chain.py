@@ -183,7 +183,7 @@ class _Writer:
     def __post_init__(self) -> None:
         r, p, q, s = self.chain.sizes
         second = self.chain.second
-        self.batch = Values(buffers=self.buffers)
+        self.batch = Values(buffers=self.buffers, wide=self.wide)
         self.r = Span.whole("r", second.m, max(LEAST, power_of_two(r)))
         self.s = Span.whole("s", self.chain.s, max(LEAST, power_of_two(s)))
         self.p = Span(name="p", axes=second.k, size=self.depth, ragged=bool(p % self.depth))
@@ -210,7 +210,7 @@ class _Writer:
 
     def _tile(self, out: Lines, expr: Expr, name: str, rows: Span, columns: Span, summed: tuple[Span, ...]) -> None:
         """Define ``name`` as a factor's tile."""
-        values = Values(buffers=self.buffers, spots=dict(self.batch.spots), prefix=f"{name}_")
+        values = Values(buffers=self.buffers, spots=dict(self.batch.spots), wide=self.wide, prefix=f"{name}_")
         frame = Frame()
         rows.place(values, frame, ROW, wide=self.wide)
         columns.place(values, frame, COLUMN, wide=self.wide)
@@ -295,7 +295,7 @@ class _Writer:
 
     def _finish(self, out: Lines) -> None:
         frame = Frame()
-        values = Values(buffers=self.buffers, spots=dict(self.batch.spots), prefix="e_")
+        values = Values(buffers=self.buffers, spots=dict(self.batch.spots), wide=self.wide, prefix="e_")
         self.r.place(values, frame, ROW, wide=self.wide)
         self.q.place(values, frame, COLUMN, wide=self.wide)
         finished(values, frame, self.chain.second, "acc")

@@ -89,7 +89,7 @@ class _Writer:
     """By the side they are fetched for."""
 
     def __post_init__(self) -> None:
-        self.batch = Values(buffers=self.buffers)
+        self.batch = Values(buffers=self.buffers, wide=self.wide)
 
     def text(self) -> str:
         found, out = self.product, Lines()
@@ -244,7 +244,7 @@ class _Writer:
         ]
 
     def _side(self, span: Span, expr: Expr, spread: str, k_spread: str, depth: Span) -> _Side:
-        values = Values(buffers=self.buffers, spots=dict(self.batch.spots), prefix=f"{span.name}_t")
+        values = Values(buffers=self.buffers, spots=dict(self.batch.spots), wide=self.wide, prefix=f"{span.name}_t")
         program = Frame()
         span.place(values, program, spread)
         body = Frame(parent=program, axes=set(depth.axes))
@@ -256,7 +256,9 @@ class _Writer:
     def _epilogue(self, row: Span, column: Span) -> list[str]:
         """Results of a tile's piece, rounded as they are stored."""
         found, frame, sums = self.product, Frame(), _sums(row, column)
-        values = Values(buffers=self.buffers, spots=dict(self.batch.spots), prefix=f"e{row.name}{column.name}_t")
+        values = Values(
+            buffers=self.buffers, spots=dict(self.batch.spots), wide=self.wide, prefix=f"e{row.name}{column.name}_t"
+        )
         row.place(values, frame, ROW)
         column.place(values, frame, COLUMN)
         finished(values, frame, found, sums)

@@ -44,9 +44,10 @@ def emit_rows(plan: Plan, group: Group, choices: Mapping[str, Value], gpu: Gpu) 
         shape=shape,
         choices=choices,
         values=Values(
-            buffers={b.name: b for b in buffers}, streamed=frozenset(shape.layout.rows or shape.layout.columns)
+            buffers={b.name: b for b in buffers},
+            streamed=frozenset(shape.layout.rows or shape.layout.columns),
+            wide=is_wide(buffers),
         ),
-        wide=is_wide(buffers),
         exact_scans=any(b.dtype is DType.F32 for b in buffers if b.name in written),
     )
     return Kernel(
@@ -69,7 +70,6 @@ class _Writer:
     shape: TileShape
     choices: Mapping[str, Value]
     values: Values
-    wide: bool
     exact_scans: bool
     """Prefixes of float32 are kept in float64, as torch does where results stay float32."""
     column_dims: dict[tuple[Axis, ...], str] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class _Writer:
         if self.choices.get("cache") == "stream":
             self.values.load_options = self.values.store_options = PASSED
         with out.block(f"def {self.group.name}({', '.join(self.values.buffers)})"):
-            program.lines.add(f"pid = tl.program_id(0){'.to(tl.int64)' if self.wide else ''}")
+            program.lines.add(f"pid = tl.program_id(0){'.to(tl.int64)' if self.values.wide else ''}")
             if not shape.layout.inner:
                 tile = self._elements(program)
             elif shape.whole:
@@ -127,7 +127,7 @@ class _Writer:
         spread = f"tl.arange(0, {size})"
         spread = f"({start} + {spread})" if start else spread
         spread += "" if self.shape.flat else "[None, :]"
-        frame.lines.add(f"{dim} = {spread}{'.to(tl.int64)' if self.wide else ''}")
+        frame.lines.add(f"{dim} = {spread}{'.to(tl.int64)' if self.values.wide else ''}")
         self._mask(frame, dim, prod(a.extent for a in axes), size)
         placed(self.values, frame, axes, dim, dim)
         return dim

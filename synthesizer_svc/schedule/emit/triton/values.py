@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from synthesizer_svc.schedule import expr as ex
 from synthesizer_svc.schedule import index as ix
+from synthesizer_svc.schedule.emit.reach import widened
 from synthesizer_svc.schedule.emit.scope import Scope
 from synthesizer_svc.schedule.emit.triton import ops
 from synthesizer_svc.schedule.emit.triton.text import Lines
@@ -78,6 +79,8 @@ class Values:
     scans: dict[str, str] = field(default_factory=dict)
     prefix: str = "t"
     """Of the names given here."""
+    wide: bool = False
+    """Positions have 64 bits."""
     _count: int = 0
     _facts: dict[Expr, _Facts] = field(default_factory=dict)
 
@@ -203,6 +206,7 @@ class Values:
     def index_text(self, index: Index, frame: Frame, guards: tuple[Guard, ...] = ()) -> str:
         """Text of an index: its scalar parts first, so that pointers are moved before they become blocks."""
         parts: list[tuple[int, str]] = []
+        beyond = widened(index, wide=self.wide)
         for term, coefficient in index.terms.items():
             if isinstance(term, Axis):
                 text = self.spots[term].text
@@ -211,6 +215,7 @@ class Values:
             else:
                 sign = "//" if isinstance(term, ix.Div) else "%"
                 text = f"(({self.index_text(term.inner, frame, guards)}) {sign} {term.by})"
+            text = f"tl.cast({text}, tl.int64)" if term in beyond else text
             rank = len(self.dims_of(set(ix.axes_of_term(term))))
             parts.append((rank, text if coefficient == 1 else f"{text} * {coefficient}"))
         texts = [text for _, text in sorted(parts, key=lambda part: part[0])]

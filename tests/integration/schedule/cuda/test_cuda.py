@@ -1,6 +1,7 @@
 """Kernels in CUDA and HIP: as right as torch's under an emulator of blocks, or refused by name."""
 
 import random
+import re
 
 import pytest
 
@@ -72,6 +73,38 @@ def test_large_operands_are_indexed_with_64_bits():
     text = emit.render("cuda", plan, emit.space("cuda", plan, gpu, 1).default(), gpu, 1).source
     assert "const int64_t tile" in text
     assert "const int tile" not in text
+
+
+def test_positions_that_are_values_have_64_bits_where_they_may_go_beyond_32(tmp_path):
+    body = "far = torch.arange(66000) * 66000; return x + (far // 66000).float(), far + 3, x[far % 65521 % 66000]"
+    plan, model, inputs = compiled.planned(table.source((body, ["torch.randn(66000)"])))
+    declared, exact = judging.references(model, inputs)
+    gpu = machine.gpu("cuda")
+    text = emit.render("cuda", plan, emit.space("cuda", plan, gpu, 1).default(), gpu, 1).source
+    got = compiled.launch(machine.build(text, tmp_path, gpu.warp), compiled.kernel_inputs(model, inputs), declared)
+    assert judging.agrees(got, declared, exact) is None
+    assert "int64_t tile" not in text
+
+
+def test_what_fits_into_32_bits_is_computed_in_32():
+    plan, _, _ = compiled.planned(table.source(("x.transpose(0, 1) + 1", ["torch.randn(300, 400)"])))
+    gpu = machine.gpu("cuda")
+    text = emit.render("cuda", plan, emit.space("cuda", plan, gpu, 1).default(), gpu, 1).source
+    assert "(int64_t)" not in text.split("__global__")[1]
+
+
+def test_a_grid_has_no_more_threads_than_hip_can_count():
+    plan, _, _ = compiled.planned(
+        table.source(("x.expand(70000, 70000) * y", ["torch.randn(70000)", "torch.randn(70000, 1)"]))
+    )
+    gpu = machine.gpu("hip")
+    space = emit.space("hip", plan, gpu, 1)
+    text = emit.render(
+        "hip", plan, space.default().with_choice("g0.unroll", 1).with_choice("g0.width", 1), gpu, 1
+    ).source
+    blocks, threads = map(int, re.search(r"KE_LAUNCH\(g0, (\d+), (\d+),", text).groups())
+    assert 2**31 < blocks * threads < 2**32
+    assert f"tile += {blocks})" in text
 
 
 def test_a_few_long_rows_are_split_over_blocks():

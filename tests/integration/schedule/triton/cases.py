@@ -66,6 +66,10 @@ LONG = {
     "columns": ("x.sum(0)", ["torch.randn(3000, 40)"]),
     "extremes": ("return x.amax(-1), x.amin(-1), (x > 3).any(-1)", ["torch.randn(2, 3000)"]),
     "cumsum": ("x.cumsum(-1)", ["torch.randn(2, 5000).half()"]),
+    "far_positions": (
+        "far = torch.arange(66000) * 66000; return x + (far // 66000).float(), far + 3, x[far % 65521 % 66000]",
+        ["torch.randn(66000)"],
+    ),
     "erfc": ("torch.special.erfc(x)", ["torch.randn(13, 37) * 3"]),
     "rms_norm": (
         "(x.float() * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1e-6)).to(x.dtype) * y",

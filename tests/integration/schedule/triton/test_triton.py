@@ -50,6 +50,10 @@ def test_a_part_of_a_row_that_is_nothing_but_minus_infinity_adds_nothing():
     assert child("interpreted", "long", "8", "4", "nothing_in_a_part") == []
 
 
+def test_positions_that_are_values_have_64_bits_where_they_may_go_beyond_32():
+    assert child("interpreted", "long", "0", "far_positions") == []
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_every_family_is_as_exact_as_torch_under_random_schedules():
