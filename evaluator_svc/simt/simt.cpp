@@ -2,7 +2,8 @@
 //
 // Blocks run one after another, threads in turn: forwards in one launch, backwards in the next, so that what a missing
 // barrier leaves to chance differs from call to call. Shared memory holds NaN before each block. Threads that wait for
-// each other at different places are told of, and the call fails.
+// each other at different places are told of, and the call fails. Threads that have ended are waited for no more: so it is
+// on the chips (CUDA C++ Programming Guide, "Compute Capability 7.x, Independent Thread Scheduling").
 //
 // With KE_COUNT every access of the kernel, which the compiler's instrumentation for threads reports
 // (-fsanitize=thread, whose library is not linked), is counted by sectors of 32 bytes: what a warp asks for by one
@@ -61,6 +62,7 @@ struct Fibre {
   State state;
   uint64_t word;
   int lane;
+  int place, line;  // of the barrier that it waits at
 };
 Fibre fibres[kThreadsMax];
 char* stacks = nullptr;
@@ -94,7 +96,7 @@ void prepare(int threads) {
     *--top = nullptr;  // aligns the stack as a call does
     *--top = (void*)run_thread;
     for (int i = 0; i < 6; ++i) *--top = nullptr;
-    fibres[t] = Fibre{top, kReady, 0, 0};
+    fibres[t] = Fibre{top, kReady, 0, 0, 0, 0};
   }
 }
 
@@ -113,14 +115,19 @@ void step(int threads) {
 bool exchange(int threads, bool& progress) {
   for (int first = 0; first < threads; first += KE_WARP) {
     const int end = first + KE_WARP < threads ? first + KE_WARP : threads;
-    bool all = true;
-    for (int t = first; t < end; ++t) all = all && fibres[t].state == kAtShuffle;
-    if (!all) continue;
-    static uint64_t words[KE_WARP];
-    for (int t = first; t < end; ++t) words[t - first] = fibres[t].word;
+    bool all = true, some = false;
     for (int t = first; t < end; ++t) {
+      all = all && (fibres[t].state == kAtShuffle || fibres[t].state == kDone);
+      some = some || fibres[t].state == kAtShuffle;
+    }
+    if (!all || !some) continue;
+    static uint64_t words[KE_WARP];
+    static bool there[KE_WARP];
+    for (int t = first; t < end; ++t) words[t - first] = fibres[t].word, there[t - first] = fibres[t].state != kDone;
+    for (int t = first; t < end; ++t) {
+      if (fibres[t].state == kDone) continue;
       const int lane = fibres[t].lane;
-      if (lane < 0 || lane >= end - first) return false;
+      if (lane < 0 || lane >= end - first || !there[lane]) return false;
       fibres[t].word = words[lane];
       fibres[t].state = kReady;
     }
@@ -129,9 +136,38 @@ bool exchange(int threads, bool& progress) {
   return true;
 }
 
-bool all_in(State state, int threads) {
+bool fail_apart(const char* kernel, int one, int other) {
+  char where[2][64], what[192];
+  const int threads[2] = {one, other};
+  for (int i = 0; i < 2; ++i) {
+    const Fibre& fibre = fibres[threads[i]];
+    if (fibre.state == kAtShuffle) snprintf(where[i], sizeof where[i], "thread %d at a shuffle", threads[i]);
+    else snprintf(where[i], sizeof where[i], "thread %d at the barrier in line %d", threads[i], fibre.line);
+  }
+  snprintf(what, sizeof what, "threads of a block wait for each other at different places: %s, %s", where[0], where[1]);
+  fail(kernel, what);
+  return false;
+}
+
+// Lets the threads of a block go on that all wait at one barrier. False: they do not.
+bool release(const char* kernel, int threads) {
+  int first = -1, shuffling = -1;
+  for (int t = 0; t < threads; ++t) {
+    const Fibre& fibre = fibres[t];
+    if (fibre.state == kAtShuffle && shuffling < 0) shuffling = t;
+    if (fibre.state != kAtBarrier) continue;
+    if (first < 0) first = t;
+    if (fibre.place != fibres[first].place) return fail_apart(kernel, first, t);
+  }
+  if (shuffling >= 0) return fail_apart(kernel, first, shuffling);
+  for (int t = first; t < threads; ++t)
+    if (fibres[t].state == kAtBarrier) fibres[t].state = kReady;
+  return true;
+}
+
+bool all_done(int threads) {
   for (int t = 0; t < threads; ++t)
-    if (fibres[t].state != state) return false;
+    if (fibres[t].state != kDone) return false;
   return true;
 }
 
@@ -283,20 +319,21 @@ bool run_block(const char* name, int threads) {
 #ifdef KE_COUNT
     settle(threads);
 #endif
-    if (all_in(kDone, threads)) return true;
+    if (all_done(threads)) return true;
     bool progress = false;
     if (!exchange(threads, progress)) return fail(name, "a shuffle asks a thread that is not in the warp"), false;
-    if (!progress && all_in(kAtBarrier, threads)) {
-      for (int t = 0; t < threads; ++t) fibres[t].state = kReady;
-      progress = true;
-    }
-    if (!progress) return fail(name, "threads of a block wait for each other at different places"), false;
+    if (!progress && !release(name, threads)) return false;
   }
 }
 
 }  // namespace
 
-extern "C" void ke_simt_barrier(void) { wait(kAtBarrier); }
+extern "C" void ke_simt_barrier(int place, int line) {
+  Fibre& self = fibres[ke_simt_place.thread];
+  self.place = place;
+  self.line = line;
+  wait(kAtBarrier);
+}
 
 extern "C" uint64_t ke_simt_exchange(uint64_t word, int lane) {
   Fibre& self = fibres[ke_simt_place.thread];

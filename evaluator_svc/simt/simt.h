@@ -20,7 +20,7 @@ extern "C" {
 int ke_simt_candidate(const KeTensor* in, int n_in, KeTensor* out, int n_out, void* stream);
 struct KeSimtPlace { int thread, threads, block, blocks; };
 extern struct KeSimtPlace ke_simt_place;
-void ke_simt_barrier(void);
+void ke_simt_barrier(int place, int line);
 uint64_t ke_simt_exchange(uint64_t word, int lane);
 void ke_simt_run(const char* name, int64_t blocks, int64_t threads, void (*body)(void*), void* arguments);
 }
@@ -29,7 +29,8 @@ inline int ke_thread() { return ke_simt_place.thread; }
 inline int ke_threads() { return ke_simt_place.threads; }
 inline int ke_block() { return ke_simt_place.block; }
 inline int ke_blocks() { return ke_simt_place.blocks; }
-inline void ke_barrier() { ke_simt_barrier(); }
+// A macro, so that each of the text's barriers is a place of its own, whatever the compiler makes of the calls.
+#define ke_barrier() ke_simt_barrier(__COUNTER__, __LINE__)
 inline unsigned ke_word(unsigned word, int lane) { return (unsigned)ke_simt_exchange(word, lane); }
 
 template <class... P, class... A>

@@ -3,10 +3,10 @@
  * Grids and blocks have one dimension. A kernel is `extern "C" __global__ void __launch_bounds__(THREADS) name(...)`,
  * launched by KE_LAUNCH(name, blocks, threads, stream, arguments...); shared memory is declared (`__shared__ float s[64]`),
  * never given at launch. Inside: ke_thread() of ke_threads(), ke_block() of ke_blocks(), ke_lane() of KE_WARP threads that
- * run together, ke_barrier() for a block, ke_shuffle* for a warp, which all its threads must call. Mathematics is
- * ke_exp(x) and so on, for float and double. 16-bit floats are ke_f16 and ke_bf16: ke_float(x) reads one,
- * ke_narrow<ke_f16>(x) rounds to one. ke_load<N>(p) and ke_store(p, x) move N elements at once; `p` is aligned to them,
- * at least to 16 bytes where they have more.
+ * run together, ke_barrier() for a block, ke_shuffle* for a warp, which all its threads must call; those that have ended are
+ * waited for no more. Mathematics is ke_exp(x) and so on, for float and double. 16-bit floats are ke_f16 and ke_bf16:
+ * ke_float(x) reads one, ke_narrow<ke_f16>(x) rounds to one. ke_load<N>(p) and ke_store(p, x) move N elements at once; `p` is
+ * aligned to them, to 16 bytes where they have more.
  *
  * KE_SIMT: blocks emulated on a processor. KE_FREESTANDING: clang without any vendor's headers; the device's side alone.
  */

@@ -24,7 +24,34 @@ SUMMED = """{
   b[ke_block() * 256 + ke_thread()] = total;
 }"""
 """Every element becomes the sum of its block's."""
-DIVERGENT = "{ if (ke_thread() < 100) ke_barrier(); b[ke_block() * 256 + ke_thread()] = 0; }"
+APART = """{
+  if (ke_thread() < 100)
+    ke_barrier();
+  else
+    ke_barrier();
+  b[ke_block() * 256 + ke_thread()] = 0;
+}"""
+"""Two barriers, each for some of the threads."""
+ON_ONE_LINE = "{ if (ke_thread() < 100) ke_barrier(); else ke_barrier(); b[ke_block() * 256 + ke_thread()] = 0; }"
+HALF_A_WARP = """{
+  float x = a[ke_thread()];
+  if (ke_lane() < 10) ke_barrier();
+  else x = ke_shuffle(x, 20);
+  b[ke_block() * 256 + ke_thread()] = x;
+}"""
+"""A warp of which some wait for the block and some for the warp."""
+LEAVES = """{
+  __shared__ float s[256];
+  s[ke_thread()] = a[ke_block() * 256 + ke_thread()];
+  if (ke_thread() >= 200) return;
+  ke_barrier();
+  b[ke_block() * 256 + ke_thread()] = s[199 - ke_thread()];
+}"""
+"""Threads that have ended are waited for no more: 200 of 256 come to the barrier, in the middle of a warp."""
+ASKS_WHO_LEFT = """{
+  if (ke_lane() == 3) return;
+  b[ke_block() * 256 + ke_thread()] = ke_shuffle(a[0], 3);
+}"""
 OUTSIDE = "{ b[ke_block() * 256 + ke_thread()] = ke_shuffle(a[0], KE_WARP); }"
 GREEDY = "{ __shared__ float s[20000]; s[ke_thread() * 70] = a[0]; ke_barrier(); b[0] = s[ke_thread()]; }"
 """80 000 bytes of shared memory."""

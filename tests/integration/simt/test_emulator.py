@@ -14,10 +14,14 @@ from evaluator_svc.runner.program import ABI
 from evaluator_svc.simt import programs
 from evaluator_svc.toolchains.gpu_commands import COUNTED, EMULATED, LINKED
 from tests.integration.simt.kernels import (
+    APART,
+    ASKS_WHO_LEFT,
     COPIED_ON_THE_HOST,
-    DIVERGENT,
     DOUBLED,
+    HALF_A_WARP,
     HEAD,
+    LEAVES,
+    ON_ONE_LINE,
     ON_THE_HOST,
     OUTSIDE,
     STRIDED,
@@ -86,11 +90,28 @@ def test_a_missing_barrier_shows(tmp_path):
     assert not np.array_equal(first, second, equal_nan=True)
 
 
-@pytest.mark.parametrize(("body", "told"), [(DIVERGENT, "at different places"), (OUTSIDE, "not in the warp")])
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (APART, "thread 0 at the barrier in line 5, thread 100 at the barrier in line 7"),
+        (ON_ONE_LINE, "thread 0 at the barrier in line 3, thread 100 at the barrier in line 3"),
+        (HALF_A_WARP, "thread 0 at the barrier in line 5, thread 10 at a shuffle"),
+        (OUTSIDE, "not in the warp"),
+        (ASKS_WHO_LEFT, "not in the warp"),
+    ],
+)
 def test_threads_that_wait_in_vain_fail_the_call(tmp_path, body, told):
     code, _, printed = ran(unit(body), tmp_path)
     assert code == 101
     assert told in printed
+
+
+def test_threads_that_have_ended_are_waited_for_no_more(tmp_path):
+    code, calls, printed = ran(unit(LEAVES), tmp_path)
+    expected = np.arange(COUNT, dtype=np.float32).reshape(16, 256)
+    expected[:, :200], expected[:, 200:] = expected[:, 199::-1], 0
+    assert (code, printed) == (0, "")
+    assert all(np.array_equal(call, expected.reshape(-1)) for call in calls)
 
 
 def test_a_block_of_too_many_threads_is_not_launched(tmp_path):
