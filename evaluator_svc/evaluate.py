@@ -302,7 +302,7 @@ class Evaluator:
             for index, data in enumerate(suite.public[0].inputs):
                 runner.write_input(0, index, data)
             ran = await runner.run(1, timeout_s=max(AUDIT_S, AUDIT_SLOWER * self._call_s))
-            return judging.moved(ran, runner.printed(), built, checked.verdict, gpu.warp)
+            return judging.moved(ran, runner.printed(judging.LINE_MAX), built, checked.verdict, gpu.warp)
 
     def _interpreted(
         self,

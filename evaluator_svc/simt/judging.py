@@ -28,6 +28,8 @@ EMULATED = (
 )
 NUMBERS = ("launches", "blocks", "threads", "asked", "memory", "accesses", "lanes")
 COUNT_MAX = 1 << 55
+LINE_MAX = 1 << 16
+"""Bytes in which the emulator's line lies: names are as long as the text has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +111,7 @@ def _said(printed: str) -> tuple[bool, bool, dict[str, dict[str, int]]] | None:
     line = next((line for line in printed.splitlines() if line.startswith('{"simt":')), "")
     try:
         said = json.loads(line)["simt"]
-        kernels = {str(one["name"])[:48]: {n: _count(one[n]) for n in NUMBERS} for one in said["kernels"][:KERNELS_MAX]}
+        kernels = {str(one["name"]): {n: _count(one[n]) for n in NUMBERS} for one in said["kernels"][:KERNELS_MAX]}
         if any(not each["launches"] for each in kernels.values()):
             return None
         return said["host"] is True, said["complete"] is True, kernels

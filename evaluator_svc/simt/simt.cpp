@@ -173,12 +173,12 @@ bool all_done(int threads) {
 
 #ifdef KE_COUNT
 
-constexpr int kKernels = 8, kNameChars = 48, kPages = 1 << 14, kPageBits = 15;
+constexpr int kKernels = 8, kPages = 1 << 14, kPageBits = 15;
 constexpr size_t kLogMax = 1 << 20;
 struct Access { uintptr_t pc, at; unsigned size, turn; };
 struct Log { Access* entries; size_t count, room; };
 struct Count {
-  char name[kNameChars];
+  const char* name;  // a literal of the text
   uint64_t launches, blocks, threads, asked, memory, accesses, lanes;
 };
 struct Page { uintptr_t number; uint64_t* bits; };
@@ -252,6 +252,15 @@ void settle(int threads) {
   }
 }
 
+size_t bytes_of(int dtype) {
+  switch (dtype) {
+    case KE_F64: case KE_I64: return 8;
+    case KE_F32: case KE_I32: return 4;
+    case KE_F16: case KE_BF16: case KE_I16: return 2;
+    default: return 1;
+  }
+}
+
 void record(uintptr_t pc, uintptr_t at, unsigned size) {
   if (!inside) {
     for (int side = 0; side < 2; ++side)
@@ -259,8 +268,8 @@ void record(uintptr_t pc, uintptr_t at, unsigned size) {
         const KeTensor& one = tensors[side][i];
         int64_t last = 0;
         for (int d = 0; d < one.ndim; ++d) last += (one.shape[d] - 1) * one.strides[d];
-        const uintptr_t begin = (uintptr_t)one.data;
-        if (at >= begin && at < begin + (uintptr_t)(last + 1) * 8 && last >= 0) host_touched = true;
+        const uintptr_t begin = (uintptr_t)one.data, end = begin + (uintptr_t)(last + 1) * bytes_of(one.dtype);
+        if (last >= 0 && at < end && at + size > begin) host_touched = true;
       }
     return;
   }
@@ -284,10 +293,10 @@ void begin(const char* name, int64_t blocks, int64_t threads) {
   current = nullptr;
   if (reported) return;
   for (int k = 0; k < kernels; ++k)
-    if (!strncmp(counts[k].name, name, kNameChars - 1)) current = &counts[k];
+    if (!strcmp(counts[k].name, name)) current = &counts[k];
   if (!current && kernels < kKernels) {
     current = &counts[kernels++];
-    snprintf(current->name, kNameChars, "%s", name);
+    current->name = name;
   }
   if (!current) { overflow = true; return; }
   current->launches += 1;

@@ -1,6 +1,7 @@
 """Small kernels by hand for the emulator of blocks and the compilers of chips."""
 
 HEAD = '#include "ke_abi.h"\n#include "ke_gpu.h"\n'
+ENTRY = 'extern "C" int ke_launch(const KeTensor* in, int, KeTensor* out, int, void* stream)'
 LAUNCH = """
 extern "C" int ke_launch(const KeTensor* in, int, KeTensor* out, int, void* stream) {{
   KE_LAUNCH(k, {blocks}, {threads}, stream, (const float*)in[0].data, (float*)out[0].data);

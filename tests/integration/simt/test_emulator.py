@@ -18,6 +18,7 @@ from tests.integration.simt.kernels import (
     ASKS_WHO_LEFT,
     COPIED_ON_THE_HOST,
     DOUBLED,
+    ENTRY,
     HALF_A_WARP,
     HEAD,
     LEAVES,
@@ -130,6 +131,15 @@ def test_traffic_is_counted_by_warp_and_sector(tmp_path, warp):
     }  # fmt: skip
 
 
+def test_kernels_are_counted_by_their_whole_names(tmp_path):
+    names = [f"a_kernel_whose_name_says_all_that_it_does_and_to_what_{n}" for n in (1, 2)]
+    first = unit(DOUBLED).replace(" k(", f" {names[0]}(").replace("(k,", f"({names[0]},")
+    body = first[len(HEAD) : first.index('extern "C" int')]
+    launch = first[first.index("  KE_LAUNCH") : first.index("  return KE_OK")]
+    source = first.replace(body, body + body.replace(*names)).replace(launch, launch + launch.replace(*names))
+    assert [one["name"] for one in counts(source, tmp_path)["kernels"]] == names
+
+
 def test_scattered_accesses_ask_for_whole_sectors(tmp_path):
     (told,) = counts(unit(STRIDED), tmp_path)["kernels"]
     assert told["asked"] == 2 * 32 * COUNT  # each element another sector
@@ -140,3 +150,9 @@ def test_scattered_accesses_ask_for_whole_sectors(tmp_path):
 def test_host_code_that_touches_tensors_is_told(tmp_path, entry):
     assert counts(HEAD + entry, tmp_path)["host"] is True
     assert counts(unit(DOUBLED), tmp_path)["host"] is False
+
+
+@pytest.mark.parametrize(("elements", "touched"), [(4096, False), (4095, True)])
+def test_what_lies_behind_a_tensor_is_not_the_tensors(tmp_path, elements, touched):
+    beside = f"((volatile char*)out[0].data)[{elements} * 4] = 0; (void)in; return KE_OK;"
+    assert counts(HEAD + f"{ENTRY} {{ {beside} }}", tmp_path)["host"] is touched

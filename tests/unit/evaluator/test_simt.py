@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -61,9 +62,9 @@ LINE = {"name": "k", "launches": 2, "blocks": 32, "threads": 256, "asked": 65536
         "lanes": 16384}  # fmt: skip
 
 
-def moved(tmp_path: Path, printed: str) -> judging.Moved:
+def moved(tmp_path: Path, printed: str, *devices: Device) -> judging.Moved:
     report = tmp_path / "device.json"
-    report.write_text(json.dumps([{name: getattr(DEVICE, name) for name in DEVICE.__slots__}]))
+    report.write_text(json.dumps([asdict(one) for one in devices or (DEVICE,)]))
     built = Built(path=tmp_path, digest="", log="", build_ns=0, sandbox="", language="cuda", device=report)
     ran = Ran(elapsed_ns=1, runner_ns=1, cpu_ns=1, return_code=0)
     return judging.moved(ran, printed, built, Verdict(), 32)
@@ -110,6 +111,14 @@ def test_counts_of_warps_become_those_of_blocks_with_all_that_is_in_flight(tmp_p
 def test_a_kernel_that_the_compiler_does_not_know_is_not_modelled(tmp_path):
     assert moved(tmp_path, line(kernels=[LINE | {"name": "other"}])).traffic == ()
     assert moved(tmp_path, line(complete=False)).traffic == ()
+
+
+def test_kernels_are_known_by_their_whole_names(tmp_path):
+    names = [f"a_kernel_whose_name_says_all_that_it_does_and_to_what_{n}" for n in (1, 2)]
+    found = moved(
+        tmp_path, line(kernels=[LINE | {"name": name} for name in names]), *(replace(DEVICE, name=n) for n in names)
+    )
+    assert [one.name for one in found.traffic] == names
 
 
 def test_no_launch_and_work_on_the_host_convict(tmp_path):
