@@ -14,6 +14,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <sys/mman.h>
+
 #include "ke_abi.h"
 
 extern "C" {
@@ -54,7 +56,7 @@ namespace {
 constexpr int kFailed = 101;  // what ke_launch returns when a launch could not be emulated
 constexpr int kThreadsMax = 1024;
 constexpr int64_t kBlocksMax = 0x7fffffff;
-constexpr size_t kStack = 64 << 10;
+constexpr size_t kStack = 64 << 10, kGuard = 4096, kRoom = kStack + kGuard;  // of a thread: guard below, stack above
 
 enum State { kReady, kAtBarrier, kAtShuffle, kDone };
 struct Fibre {
@@ -90,9 +92,19 @@ void wait(State state) {
   ke_simt_switch(&self.at, scheduler);
 }
 
+// Stacks of all threads a block can have. Below each lies a page without access, so that one that grows beyond its own is
+// a fault there and no scribble on its neighbour's: frames are probed page by page (-fstack-clash-protection).
+char* map_stacks() {
+  char* all = (char*)mmap(nullptr, kRoom * kThreadsMax, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (all == MAP_FAILED) return nullptr;
+  for (int t = 0; t < kThreadsMax; ++t)
+    if (mprotect(all + t * kRoom + kGuard, kStack, PROT_READ | PROT_WRITE) != 0) return nullptr;
+  return all;
+}
+
 void prepare(int threads) {
   for (int t = 0; t < threads; ++t) {
-    void** top = (void**)(stacks + (size_t)(t + 1) * kStack);
+    void** top = (void**)(stacks + (size_t)(t + 1) * kRoom);
     *--top = nullptr;  // aligns the stack as a call does
     *--top = (void*)run_thread;
     for (int i = 0; i < 6; ++i) *--top = nullptr;
@@ -273,7 +285,7 @@ void record(uintptr_t pc, uintptr_t at, unsigned size) {
       }
     return;
   }
-  if (at - (uintptr_t)stacks < kStack * kThreadsMax) return;
+  if (at - (uintptr_t)stacks < kRoom * kThreadsMax) return;
   if (at - (uintptr_t)__start_ke_shared < (uintptr_t)(__stop_ke_shared - __start_ke_shared)) return;
   if (at - (uintptr_t)&ke_simt_place < sizeof ke_simt_place || !current) return;
   if (at - (frame - kHostStack) < kHostStack) return;  // arguments of the kernel
@@ -356,7 +368,7 @@ extern "C" void ke_simt_run(const char* name, int64_t blocks, int64_t threads, v
   if (failed) return;
   if (threads < 1 || threads > kThreadsMax) return fail(name, "a block has 1 to 1024 threads");
   if (blocks < 1 || blocks > kBlocksMax) return fail(name, "a grid has 1 to 2147483647 blocks");
-  if (!stacks) stacks = (char*)malloc(kStack * kThreadsMax);
+  if (!stacks) stacks = map_stacks();
   if (!stacks) return fail(name, "no memory for the threads of a block");
   body = run;
   arguments = with;

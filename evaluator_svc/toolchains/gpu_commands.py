@@ -25,9 +25,11 @@ EMULATED = (
     "-DKE_SIMT",
     "-fno-strict-aliasing",
     "-ffp-contract=off",
+    "-fstack-clash-protection",
     "-w",
 )
-"""For g++. Products and sums are not joined: which ones a GPU's compiler joins is its own affair."""
+"""For g++. Products and sums are not joined: which ones a GPU's compiler joins is its own affair. Frames are touched
+page by page, so that none steps over the guard of a thread's stack."""
 COUNTED = (*EMULATED, "-c", "-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0")
 """The same, with a call for each access of memory: the emulator's object answers these, no sanitizer's library."""
 LINKED = ("-shared", "-Wl,-Bsymbolic")

@@ -2,6 +2,13 @@
 
 HEAD = '#include "ke_abi.h"\n#include "ke_gpu.h"\n'
 ENTRY = 'extern "C" int ke_launch(const KeTensor* in, int, KeTensor* out, int, void* stream)'
+DEEPER = """
+static __device__ float deeper(int n, float x) {
+  volatile float kept[64];
+  kept[n % 64] = x;
+  return n == 0 ? kept[0] : deeper(n - 1, kept[n % 64]) + kept[n % 64] - x;
+}
+"""
 LAUNCH = """
 extern "C" int ke_launch(const KeTensor* in, int, KeTensor* out, int, void* stream) {{
   KE_LAUNCH(k, {blocks}, {threads}, stream, (const float*)in[0].data, (float*)out[0].data);
@@ -53,6 +60,11 @@ ASKS_WHO_LEFT = """{
   if (ke_lane() == 3) return;
   b[ke_block() * 256 + ke_thread()] = ke_shuffle(a[0], 3);
 }"""
+DEEP = """{
+  const int i = ke_block() * 256 + ke_thread();
+  b[i] = ke_thread() == 200 ? deeper(400, 2 * a[i]) : 2 * a[i];
+}"""
+"""One thread has 100 KiB of its own: more than its stack under the emulator."""
 OUTSIDE = "{ b[ke_block() * 256 + ke_thread()] = ke_shuffle(a[0], KE_WARP); }"
 GREEDY = "{ __shared__ float s[20000]; s[ke_thread() * 70] = a[0]; ke_barrier(); b[0] = s[ke_thread()]; }"
 """80 000 bytes of shared memory."""
@@ -73,3 +85,7 @@ extern "C" int ke_launch(const KeTensor* in, int, KeTensor* out, int, void* stre
 
 def unit(body, *, blocks=16, threads=256):
     return HEAD + KERNEL.format(threads=threads) + body + LAUNCH.format(blocks=blocks, threads=threads)
+
+
+def deep():
+    return HEAD + DEEPER + KERNEL.format(threads=256) + DEEP + LAUNCH.format(blocks=16, threads=256)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -27,6 +28,7 @@ from tests.integration.simt.kernels import (
     OUTSIDE,
     STRIDED,
     SUMMED,
+    deep,
     unit,
 )
 
@@ -68,7 +70,7 @@ def ran(source, folder, *, warp=32, counting=False):
         subprocess.run(["g++", *EMULATED, "-shared", *flags, str(text), emulator, "-o", str(library)], check=True)
     command = [sys.executable, "-c", CALL, str(library), str(folder / "out")]
     done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ), check=False, timeout=60)
-    calls = [np.fromfile(folder / f"out{n}", np.float32) for n in (1, 2)]
+    calls = [np.fromfile(path, np.float32) for path in sorted(folder.glob("out*"))]
     return done.returncode, calls, done.stdout + done.stderr
 
 
@@ -113,6 +115,12 @@ def test_threads_that_have_ended_are_waited_for_no_more(tmp_path):
     expected[:, :200], expected[:, 200:] = expected[:, 199::-1], 0
     assert (code, printed) == (0, "")
     assert all(np.array_equal(call, expected.reshape(-1)) for call in calls)
+
+
+@pytest.mark.parametrize("counting", [False, True])
+def test_a_thread_whose_stack_is_too_small_ends_there_and_scribbles_on_no_other(tmp_path, counting):
+    code, _, _ = ran(deep(), tmp_path, counting=counting)
+    assert code == -signal.SIGSEGV
 
 
 def test_a_block_of_too_many_threads_is_not_launched(tmp_path):

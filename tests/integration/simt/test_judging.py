@@ -17,7 +17,7 @@ from shared.events import Basis, Bound, Entry, Evaluation, EvaluationRequested, 
 from shared.ports import open_ports
 from shared.settings import PortSettings
 from tests.integration.evaluator.pipeline import SETTINGS
-from tests.integration.simt.kernels import DOUBLED, GREEDY, HEAD, ON_THE_HOST, SUMMED, unit
+from tests.integration.simt.kernels import APART, DOUBLED, GREEDY, HEAD, ON_THE_HOST, SUMMED, deep, unit
 
 CHIPS = {"cuda": "nvidia-sm_90", "hip": "amd-gfx942"}
 
@@ -115,6 +115,14 @@ def test_right_wrong_and_hosted_kernels_get_the_verdicts_they_deserve():
     assert half.status is Status.WRONG_RESULT
     assert host.status is Status.LAUNCH_FAILED
     assert said(host, "reason") == "host code touches tensors of the chip"
+
+
+def test_what_goes_wrong_among_the_threads_of_a_block_is_told_with_its_place():
+    apart, overflown = judged(unit(APART), deep())
+    assert apart.status is Status.RUNTIME_ERROR
+    assert "thread 0 at the barrier in line 5, thread 100 at the barrier in line 7" in said(apart, "printed")
+    assert overflown.status is Status.RUNTIME_ERROR
+    assert "past the end of the stack" in said(overflown, "fault")
 
 
 def test_the_same_text_is_judged_for_the_other_vendors_chip():
