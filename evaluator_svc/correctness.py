@@ -33,7 +33,7 @@ from shared.events.evaluation import CAUGHT_BY
 __all__ = ["SETS", "Checked", "Launcher", "check", "check_shape", "unequal"]
 
 SETS = 3
-KE_DECLINED = 1
+KE_DECLINED, KE_LAUNCH_FAILED = 1, 100
 UNREPEATABLE = "memory it never wrote, a race, a clock or a random number"
 WORD = 4
 """Bytes of an element from which on a kept poison is no chance."""
@@ -335,6 +335,9 @@ def _return_code(code: int) -> Verdict | None:
         return None
     if code == KE_DECLINED:
         reason = Entry(name="reason", value="declined the operator's own shapes (KE_DECLINED)")
+        return Verdict(status=Status.LAUNCH_FAILED, evidence=(caught(Layer.LAUNCH), reason))
+    if code == KE_LAUNCH_FAILED:
+        reason = Entry(name="reason", value="the device did not take a launch (KE_LAUNCH_FAILED)")
         return Verdict(status=Status.LAUNCH_FAILED, evidence=(caught(Layer.LAUNCH), reason))
     return Verdict(
         status=Status.RUNTIME_ERROR, evidence=(caught(Layer.CRASH), Entry(name="return_code", value=str(code)))

@@ -84,6 +84,12 @@ def moved(ran: Ran | RunFailure, printed: str, built: Built, before: Verdict, wa
         return Moved(verdict=_refused(Status.NO_CUSTOM_KERNEL, Layer.KERNELS, "launches no kernel"))
     assert built.device is not None, built.language
     devices = {one.name: one for one in devices_of(built.device)}
+    for name, each in kernels.items():
+        if name in devices and each["threads"] > devices[name].threads:
+            why = (
+                f"{name} is launched with {each['threads']} threads a block, it is compiled for {devices[name].threads}"
+            )
+            return Moved(verdict=_refused(Status.LAUNCH_FAILED, Layer.LAUNCH, why))
     grids = tuple((name, each["blocks"] // each["launches"], each["threads"]) for name, each in kernels.items())
     known = complete and all(name in devices for name in kernels)
     traffic = tuple(_traffic(name, each, devices[name], warp) for name, each in kernels.items()) if known else ()

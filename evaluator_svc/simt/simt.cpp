@@ -53,7 +53,7 @@ ke_simt_switch:
 
 namespace {
 
-constexpr int kFailed = 101;  // what ke_launch returns when a launch could not be emulated
+constexpr int kFailed = 101;  // what ke_launch returns when the threads of a launch came to no end
 constexpr int kThreadsMax = 1024;
 constexpr int64_t kBlocksMax = 0x7fffffff;
 constexpr size_t kStack = 64 << 10, kGuard = 4096, kRoom = kStack + kGuard;  // of a thread: guard below, stack above
@@ -71,11 +71,12 @@ char* stacks = nullptr;
 void* scheduler = nullptr;
 void (*body)(void*) = nullptr;
 void* arguments = nullptr;
-bool failed = false, backwards = false, inside = false;
+int failed = KE_OK;  // what ke_launch returns
+bool backwards = false, inside = false;
 
-void fail(const char* kernel, const char* what) {
+void fail(const char* kernel, const char* what, int code = kFailed) {
   if (!failed) fprintf(stderr, "%s: %s\n", kernel, what);
-  failed = true;
+  failed = code;
 }
 
 void run_thread() {
@@ -366,8 +367,8 @@ extern "C" uint64_t ke_simt_exchange(uint64_t word, int lane) {
 
 extern "C" void ke_simt_run(const char* name, int64_t blocks, int64_t threads, void (*run)(void*), void* with) {
   if (failed) return;
-  if (threads < 1 || threads > kThreadsMax) return fail(name, "a block has 1 to 1024 threads");
-  if (blocks < 1 || blocks > kBlocksMax) return fail(name, "a grid has 1 to 2147483647 blocks");
+  if (threads < 1 || threads > kThreadsMax) return fail(name, "a block has 1 to 1024 threads", KE_LAUNCH_FAILED);
+  if (blocks < 1 || blocks > kBlocksMax) return fail(name, "a grid has 1 to 2147483647 blocks", KE_LAUNCH_FAILED);
   if (!stacks) stacks = map_stacks();
   if (!stacks) return fail(name, "no memory for the threads of a block");
   body = run;
@@ -391,13 +392,13 @@ extern "C" int ke_launch(const KeTensor* in, int n_in, KeTensor* out, int n_out,
   frame = (uintptr_t)__builtin_frame_address(0);
   tensors[0] = in, tensors[1] = out, tensor_counts[0] = n_in, tensor_counts[1] = n_out;
 #endif
-  failed = false;
+  failed = KE_OK;
   const int code = ke_simt_candidate(in, n_in, out, n_out, stream);
   backwards = !backwards;
 #ifdef KE_COUNT
   if (!reported && !failed) report();
 #endif
-  return failed ? kFailed : code;
+  return failed != KE_OK ? failed : code;
 }
 
 #ifdef KE_COUNT

@@ -33,8 +33,10 @@ inline int ke_blocks() { return ke_simt_place.blocks; }
 #define ke_barrier() ke_simt_barrier(__COUNTER__, __LINE__)
 inline unsigned ke_word(unsigned word, int lane) { return (unsigned)ke_simt_exchange(word, lane); }
 
-template <class... P, class... A>
-inline void ke_simt_start(const char* name, int64_t blocks, int64_t threads, void (*kernel)(P...), A... given) {
+template <class T> struct KeSame { typedef T type; };
+template <class... P>
+inline void ke_simt_start(const char* name, int64_t blocks, int64_t threads, void (*kernel)(P...),
+                          typename KeSame<P>::type... given) {
   auto body = [=] { kernel(given...); };
   ke_simt_run(name, blocks, threads, [](void* it) { (*(decltype(body)*)it)(); }, &body);
 }

@@ -2,11 +2,12 @@
  *
  * Grids and blocks have one dimension. A kernel is `extern "C" __global__ void __launch_bounds__(THREADS) name(...)`,
  * launched by KE_LAUNCH(name, blocks, threads, stream, arguments...); shared memory is declared (`__shared__ float s[64]`),
- * never given at launch. Inside: ke_thread() of ke_threads(), ke_block() of ke_blocks(), ke_lane() of KE_WARP threads that
- * run together, ke_barrier() for a block, ke_shuffle* for a warp, which all its threads must call; those that have ended are
- * waited for no more. Mathematics is ke_exp(x) and so on, for float and double. 16-bit floats are ke_f16 and ke_bf16:
- * ke_float(x) reads one, ke_narrow<ke_f16>(x) rounds to one. ke_load<N>(p) and ke_store(p, x) move N elements at once; `p` is
- * aligned to them, to 16 bytes where they have more.
+ * never given at launch. Where the device does not take a launch, no other follows and ke_launch returns KE_LAUNCH_FAILED.
+ * Inside: ke_thread() of ke_threads(), ke_block() of ke_blocks(), ke_lane() of KE_WARP threads that run together,
+ * ke_barrier() for a block, ke_shuffle* for a warp, which all its threads must call; those that have ended are waited for
+ * no more. Mathematics is ke_exp(x) and so on, for float and double. 16-bit floats are ke_f16 and ke_bf16: ke_float(x)
+ * reads one, ke_narrow<ke_f16>(x) rounds to one. ke_load<N>(p) and ke_store(p, x) move N elements at once; `p` is aligned
+ * to them, to 16 bytes where they have more.
  *
  * KE_SIMT: blocks emulated on a processor. KE_FREESTANDING: clang without any vendor's headers; the device's side alone.
  */
@@ -77,7 +78,8 @@ __device__ inline unsigned ke_word(unsigned word, int lane) {
 typedef hip_bfloat16 ke_bf16;
 __device__ inline float ke_float(ke_bf16 x) { return (float)x; }
 __device__ inline unsigned ke_word(unsigned word, int lane) { return (unsigned)__shfl((int)word, lane); }
-#define KE_STREAM(stream) ((hipStream_t)(stream))
+#define KE_TAKEN(kernel, blocks, threads, arguments, stream) \
+  (hipLaunchKernel(kernel, dim3(blocks), dim3(threads), arguments, 0, (hipStream_t)(stream)) == hipSuccess)
 #else
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -86,11 +88,34 @@ __device__ inline unsigned ke_word(unsigned word, int lane) { return (unsigned)_
 typedef __nv_bfloat16 ke_bf16;
 __device__ inline float ke_float(ke_bf16 x) { return __bfloat162float(x); }
 __device__ inline unsigned ke_word(unsigned word, int lane) { return __shfl_sync(~0u, word, lane); }
-#define KE_STREAM(stream) ((cudaStream_t)(stream))
+#define KE_TAKEN(kernel, blocks, threads, arguments, stream) \
+  (cudaLaunchKernel(kernel, dim3(blocks), dim3(threads), arguments, 0, (cudaStream_t)(stream)) == cudaSuccess)
 #endif
 typedef __half ke_f16;
 __device__ inline float ke_float(ke_f16 x) { return __half2float(x); }
-#define KE_LAUNCH(kernel, blocks, threads, stream, ...) kernel<<<blocks, threads, 0, KE_STREAM(stream)>>>(__VA_ARGS__)
+
+/* A call is over with the first launch that is not taken: the kernels after it would work on what was not written. */
+static thread_local int ke_launch_code = KE_OK;
+template <class T> struct KeSame { typedef T type; };
+template <class... P>
+inline void ke_start(void (*kernel)(P...), int64_t blocks, int64_t threads, void* stream,
+                     typename KeSame<P>::type... given) {
+  if (ke_launch_code != KE_OK) return;
+  void* arguments[] = {(void*)&given..., nullptr};
+  const bool possible = blocks > 0 && blocks <= 0x7fffffff && threads > 0 && threads <= 1024;
+  if (!possible || !KE_TAKEN((const void*)kernel, (unsigned)blocks, (unsigned)threads, arguments, stream))
+    ke_launch_code = KE_LAUNCH_FAILED;
+}
+#define KE_LAUNCH(kernel, blocks, threads, stream, ...) ke_start(kernel, blocks, threads, stream, ##__VA_ARGS__)
+extern "C" __attribute__((visibility("hidden"))) int ke_candidate(const KeTensor* in, int n_in, KeTensor* out, int n_out,
+                                                                  void* stream);
+extern "C" int ke_launch(const KeTensor* in, int n_in, KeTensor* out, int n_out, void* stream) {
+  ke_launch_code = KE_OK;
+  const int code = ke_candidate(in, n_in, out, n_out, stream);
+  return ke_launch_code != KE_OK ? ke_launch_code : code;
+}
+#define ke_launch ke_candidate
+
 __device__ inline int ke_thread() { return (int)threadIdx.x; }
 __device__ inline int ke_block() { return (int)blockIdx.x; }
 __device__ inline int ke_threads() { return (int)blockDim.x; }

@@ -11,6 +11,7 @@ import sys
 import numpy as np
 import pytest
 
+from evaluator_svc.correctness import KE_LAUNCH_FAILED
 from evaluator_svc.runner.program import ABI
 from evaluator_svc.simt import programs
 from evaluator_svc.toolchains.gpu_commands import COUNTED, EMULATED, LINKED
@@ -125,7 +126,7 @@ def test_a_thread_whose_stack_is_too_small_ends_there_and_scribbles_on_no_other(
 
 def test_a_block_of_too_many_threads_is_not_launched(tmp_path):
     code, _, printed = ran(unit(DOUBLED, blocks=1, threads=2048), tmp_path)
-    assert code == 101
+    assert code == KE_LAUNCH_FAILED
     assert "1 to 1024 threads" in printed
 
 

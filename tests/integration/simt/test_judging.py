@@ -125,6 +125,15 @@ def test_what_goes_wrong_among_the_threads_of_a_block_is_told_with_its_place():
     assert "past the end of the stack" in said(overflown, "fault")
 
 
+def test_launches_that_the_device_would_not_take_have_failed():
+    of_256 = unit(DOUBLED)
+    two, eight = (of_256.replace("(k, 16, 256,", f"(k, {4096 // n}, {n},") for n in (2048, 512))
+    more_than_there_are, more_than_it_is_for = judged(two, eight)
+    assert more_than_there_are.status is more_than_it_is_for.status is Status.LAUNCH_FAILED
+    assert "did not take a launch" in said(more_than_there_are, "reason")
+    assert "512 threads a block, it is compiled for 256" in said(more_than_it_is_for, "reason")
+
+
 def test_the_same_text_is_judged_for_the_other_vendors_chip():
     (right,) = judged(unit(DOUBLED), language="hip")
     assert right.status is Status.PASSED

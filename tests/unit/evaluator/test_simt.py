@@ -121,6 +121,13 @@ def test_kernels_are_known_by_their_whole_names(tmp_path):
     assert [one.name for one in found.traffic] == names
 
 
+def test_more_threads_than_a_kernel_is_bound_to_convict(tmp_path):
+    found = moved(tmp_path, line(kernels=[LINE | {"threads": 512}]))
+    assert found.verdict.status is Status.LAUNCH_FAILED
+    reason = next(entry.value for entry in found.verdict.evidence if entry.name == "reason")
+    assert reason == "k is launched with 512 threads a block, it is compiled for 256"
+
+
 def test_no_launch_and_work_on_the_host_convict(tmp_path):
     assert moved(tmp_path, line(kernels=[])).verdict.status is Status.NO_CUSTOM_KERNEL
     assert moved(tmp_path, line(host=True)).verdict.status is Status.LAUNCH_FAILED
