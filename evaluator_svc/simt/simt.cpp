@@ -68,6 +68,7 @@ struct Fibre {
 };
 Fibre fibres[kThreadsMax];
 char* stacks = nullptr;
+int stacks_made = 0;
 void* scheduler = nullptr;
 void (*body)(void*) = nullptr;
 void* arguments = nullptr;
@@ -93,14 +94,22 @@ void wait(State state) {
   ke_simt_switch(&self.at, scheduler);
 }
 
-// Stacks of all threads a block can have. Below each lies a page without access, so that one that grows beyond its own is
-// a fault there and no scribble on its neighbour's: frames are probed page by page (-fstack-clash-protection).
-char* map_stacks() {
-  char* all = (char*)mmap(nullptr, kRoom * kThreadsMax, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (all == MAP_FAILED) return nullptr;
-  for (int t = 0; t < kThreadsMax; ++t)
-    if (mprotect(all + t * kRoom + kGuard, kStack, PROT_READ | PROT_WRITE) != 0) return nullptr;
-  return all;
+// Has stacks for so many threads. Below each lies a page without access, so that one that grows beyond its own is a fault
+// there and no scribble on its neighbour's: frames are touched page by page (-fstack-clash-protection).
+bool have_stacks(int threads) {
+  if (!stacks) {
+    void* all = mmap(nullptr, kRoom * kThreadsMax, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (all == MAP_FAILED) return false;
+    stacks = (char*)all;
+  }
+  for (; stacks_made < threads; ++stacks_made)
+    if (mprotect(stacks + stacks_made * kRoom + kGuard, kStack, PROT_READ | PROT_WRITE) != 0) return false;
+  return true;
+}
+
+// With the library: each guard is a mapping of its own, of which a process has some ten thousands.
+__attribute__((destructor)) void leave_stacks() {
+  if (stacks) munmap(stacks, kRoom * kThreadsMax);
 }
 
 void prepare(int threads) {
@@ -369,8 +378,7 @@ extern "C" void ke_simt_run(const char* name, int64_t blocks, int64_t threads, v
   if (failed) return;
   if (threads < 1 || threads > kThreadsMax) return fail(name, "a block has 1 to 1024 threads", KE_LAUNCH_FAILED);
   if (blocks < 1 || blocks > kBlocksMax) return fail(name, "a grid has 1 to 2147483647 blocks", KE_LAUNCH_FAILED);
-  if (!stacks) stacks = map_stacks();
-  if (!stacks) return fail(name, "no memory for the threads of a block");
+  if (!have_stacks((int)threads)) return fail(name, "no memory for the threads of a block");
   body = run;
   arguments = with;
   ke_simt_place.threads = (int)threads;

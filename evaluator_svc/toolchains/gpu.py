@@ -36,9 +36,6 @@ from shared.events import Entry, Status
 from shared.machine import processor
 
 SOURCE, EMULATED_SOURCE, DEVICE, OBJECT, COUNTING = "kernel.cu", "kernel.cpp", "device.s", "counting.o", "counting.so"
-DECLARED_MAX = 48 << 10
-"""Bytes of shared memory that a kernel of NVIDIA's may declare (CUDA C++ Programming Guide, "Technical
-Specifications"); more has to be asked for at launch, which is not written here."""
 REPORT = "device.json"
 _ERROR = re.compile(r"(fatal )?error: |undefined reference|ptxas (fatal|error)|ld returned")
 
@@ -126,9 +123,10 @@ class GpuToolchain:
             return _rejected(str(error), Layer.BUILD, done, time.monotonic_ns() - begin)
         if self.language != CUDA:
             return assembly.amd(text), done
+        declared = self.gpu.shared_declared or self.gpu.shared_bytes
         for name, size in assembly.shared_of_ptx(text).items():
-            if size > DECLARED_MAX:
-                much = f"{name} needs {size} bytes of shared memory a block, kernels can declare {DECLARED_MAX}"
+            if size > declared:
+                much = f"{name} needs {size} bytes of shared memory a block, kernels can declare {declared}"
                 return self._too_much(much, done, begin)
         assembler = "ptxas-blackwell" if self.gpu.name.startswith("sm_1") else "ptxas"
         program = self._backends() / "nvidia" / "bin" / assembler
@@ -163,7 +161,7 @@ class GpuToolchain:
         compilers = (version(CLANG), compiler_version(), str(compiler()), installed("triton"))
         identity = (self.language, self.gpu.name, *compilers, machine.model, " ".join(sorted(machine.flags)))
         device = gpu_commands.device(self.language, self.gpu.name, "")
-        commands = (*device, str(DECLARED_MAX), *gpu_commands.COUNTED, *gpu_commands.LINKED)
+        commands = (*device, str(self.gpu.shared_declared), *gpu_commands.COUNTED, *gpu_commands.LINKED)
         return hashlib.sha256("\0".join((source, *texts, *identity, *commands)).encode()).hexdigest()
 
     def _failed(self, done: Finished, begin: int) -> BuildFailed:

@@ -62,6 +62,8 @@ class Gpu:
     """Of a multiprocessor, each with its share of the registers (SIMDs of AMD's)."""
     tensor_float32: bool = False
     """Matrix units multiply float32 rounded to TensorFloat-32, and exactly by three such products."""
+    shared_declared: int | None = None
+    """Of ``shared_bytes``, what a kernel can declare; more has to be asked for at launch. ``None``: all of it."""
     copy_engine: bool = False
     """Boxes of tensors are copied to shared memory by an engine of their own (NVIDIA's TMA)."""
     flags: tuple[str, ...] = ()

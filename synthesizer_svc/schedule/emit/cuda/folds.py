@@ -23,6 +23,13 @@ def accumulator(stage: Stage) -> str:
     return f"{STRUCTS[stage.op]}<{kind}{more}>"
 
 
+def accumulator_bytes(stage: Stage) -> int:
+    """At most, of what one thread or warp holds of a stage; of both parts where it is folded in two."""
+    if is_arg(stage):
+        return 16
+    return stage.exprs[0].dtype.itemsize * (2 if stage.op in ("softstats", "moments") else 1)
+
+
 def start(stage: Stage) -> str:
     """What it holds before the first element."""
     if stage.op == "softstats":

@@ -9,7 +9,7 @@ from math import prod
 from shared.chips import Gpu
 from synthesizer_svc.schedule.emit.cpp.text import Lines
 from synthesizer_svc.schedule.emit.cuda import folds
-from synthesizer_svc.schedule.emit.cuda.shape import BlockShape, shape_of
+from synthesizer_svc.schedule.emit.cuda.shape import BlockShape, shape_of, shared_entries
 from synthesizer_svc.schedule.emit.cuda.types import SCALAR, written
 from synthesizer_svc.schedule.emit.cuda.values import Frame, Values, aligned, unguarded
 from synthesizer_svc.schedule.emit.triton.rows import buffers_of
@@ -245,11 +245,11 @@ class _Writer:
     def _folded(self, stage: Stage, kernel: Frame, row: Frame) -> None:
         """Join what the threads of a row hold."""
         shape, name, kind = self.shape, f"{stage.name}_f", folds.accumulator(stage)
-        warps = shape.block_threads if shape.across else shape.rows * max(1, shape.threads // 32)
+        entries = shared_entries(shape.rows, shape.threads, across=shape.across)
         shared = f"({kind}*)0"
-        if shape.threads > 1 and (shape.across or shape.threads > 32):
+        if entries:
             shared = f"{stage.name}_s"
-            kernel.lines.add(f"__shared__ {kind} {shared}[{warps}];")
+            kernel.lines.add(f"__shared__ {kind} {shared}[{entries}];")
         side = "true" if shape.across else "false"
         fold = f"ke_fold<{shape.threads}, {shape.rows}, {side}>({stage.name}_a, {shared}, t, r)"
         row.lines.add(f"const {kind} {name} = {fold};")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from shared.chips import Gpu
+from synthesizer_svc.schedule.emit.cuda import folds
 from synthesizer_svc.schedule.emit.cuda.values import VECTOR_BYTES, aligned
 from synthesizer_svc.schedule.emit.triton.layout import Layout, layout_of
 from synthesizer_svc.schedule.emit.triton.types import blocks, power_of_two
@@ -19,6 +20,8 @@ HELD_MAX = 64
 """Elements of a row that one thread keeps in registers: a quarter of these, as there are several values of each."""
 NARROW_MAX = 1 << 30
 """Positions up to which 32 bits do, steps beyond the end included."""
+WARP_LEAST = 32
+"""Threads of a warp that one source for all chips counts on."""
 LAUNCH_THREADS = (1 << 32) - 1
 """Of a whole grid, which HIP counts in 32 bits (its programming manual, "Kernel launch limits")."""
 
@@ -94,8 +97,12 @@ def shape_of(plan: Plan, group: Group, choices: Mapping[str, Value], gpu: Gpu, *
     longest = max(prod(a.extent for a in axes) for axes in inner)
     across = layout.across
     threads = min(threads, power_of_two(blocks(longest, width)), gpu.threads_max)
+    least = 1 if across else max(gpu.warp // threads, 1)
     rows = max(int(choices.get("rows", 1)), gpu.warp // threads, 1)
-    while rows * threads > gpu.threads_max:
+    declared = gpu.shared_declared or gpu.shared_bytes
+    while rows * threads > gpu.threads_max or (
+        rows > least and shared_entries(rows, threads, across=across) * _accumulators(group) > declared
+    ):
         rows //= 2
     holds = len(inner) == 1 and blocks(longest, threads * width) * width <= HELD_MAX
     tiles = blocks(group.rows, rows)
@@ -111,6 +118,18 @@ def shape_of(plan: Plan, group: Group, choices: Mapping[str, Value], gpu: Gpu, *
         blocks=_blocks(tiles, rows * threads, choices, gpu),
         wide=wide or group.rows * longest >= NARROW_MAX,
     )
+
+
+def shared_entries(rows: int, threads: int, *, across: bool) -> int:
+    """Accumulators of each fold that lie in shared memory: of every thread, or of every warp of a row of several."""
+    if across:
+        return rows * threads if threads > 1 else 0
+    return rows * (threads // WARP_LEAST) if threads > WARP_LEAST else 0
+
+
+def _accumulators(group: Group) -> int:
+    """Bytes of one of each fold."""
+    return sum(folds.accumulator_bytes(s) for s in group.stages if s.kind == "reduce")
 
 
 def _blocks(tiles: int, threads: int, choices: Mapping[str, Value], gpu: Gpu) -> int:

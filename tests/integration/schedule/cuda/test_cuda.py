@@ -107,6 +107,23 @@ def test_a_grid_has_no_more_threads_than_hip_can_count():
     assert f"tile += {blocks})" in text
 
 
+def test_folds_declare_no_more_shared_memory_than_a_kernel_can(tmp_path):
+    case = ("return x.argmax(1), x.argmin(1), (x * y).argmax(1), (x + y).argmax(1)", ["torch.randn(2, 100, 96)"] * 2)
+    plan, model, inputs = compiled.planned(table.source(case))
+    declared, exact = judging.references(model, inputs)
+    gpu = machine.gpu("cuda")
+    schedule = emit.space("cuda", plan, gpu, 1).default()
+    for name, value in (("threads", 32), ("rows", 128)):
+        schedule = schedule.with_choice(f"g0.{name}", value)
+    text = emit.render("cuda", plan, schedule, gpu, 1).source
+    entries = [int(n) for n in re.findall(r"__shared__ KeArg<\w+, \w+> \w+\[(\d+)\]", text.split("// g1")[0])]
+    assert len(entries) == 4
+    assert gpu.shared_declared == 48 << 10
+    assert sum(16 * n for n in entries) == 32 << 10  # with all 1024 threads it were 64 KiB
+    got = compiled.launch(machine.build(text, tmp_path, gpu.warp), compiled.kernel_inputs(model, inputs), declared)
+    assert judging.agrees(got, declared, exact) is None
+
+
 def test_a_few_long_rows_are_split_over_blocks():
     plan, _, _ = compiled.planned(table.source(("x.sum(-1)", ["torch.randn(2, 1 << 18)"])))
     gpu = machine.gpu("cuda")
