@@ -36,7 +36,7 @@ from shared.events import Entry, Status
 from shared.machine import processor
 
 SOURCE, EMULATED_SOURCE, DEVICE, OBJECT, COUNTING = "kernel.cu", "kernel.cpp", "device.s", "counting.o", "counting.so"
-REPORT = "device.json"
+ASSEMBLED, REPORT = "kernel.cubin", "device.json"
 _ERROR = re.compile(r"(fatal )?error: |undefined reference|ptxas (fatal|error)|ld returned")
 
 
@@ -117,10 +117,9 @@ class GpuToolchain:
         if done.status != 0:
             much = assembly.beyond_lds(done.log)
             return self._too_much(much, done, begin) if much else self._failed(done, begin)
-        try:
-            text = artefacts.collect(work / DEVICE).decode("utf-8", "replace")
-        except artefacts.RefusedArtefact as error:
-            return _rejected(str(error), Layer.BUILD, done, time.monotonic_ns() - begin)
+        text = _left(work / DEVICE, done, begin)
+        if isinstance(text, BuildFailed):
+            return text
         if self.language != CUDA:
             return assembly.amd(text), done
         declared = self.gpu.shared_declared or self.gpu.shared_bytes
@@ -130,10 +129,13 @@ class GpuToolchain:
                 return self._too_much(much, done, begin)
         assembler = "ptxas-blackwell" if self.gpu.name.startswith("sm_1") else "ptxas"
         program = self._backends() / "nvidia" / "bin" / assembler
-        command = ("-v", f"-arch={self.gpu.name}", f"{{work}}/{DEVICE}", "-o", "{work}/kernel.cubin")
+        command = ("-v", f"-arch={self.gpu.name}", f"{{work}}/{DEVICE}", "-o", f"{{work}}/{ASSEMBLED}")
         done = await self._run(work, command, program=program)
         if done.status != 0:
             return self._failed(done, begin)
+        assembled = _left(work / ASSEMBLED, done, begin)
+        if isinstance(assembled, BuildFailed):
+            return assembled
         return assembly.nvidia(text, done.log, self.gpu.threads_max), done
 
     def _emulated(self) -> tuple[tuple[str, ...], ...]:
@@ -190,15 +192,23 @@ def _encoded(devices: tuple[Device, ...]) -> bytes:
     return json.dumps([asdict(one) for one in devices]).encode()
 
 
+def _left(path: Path, done: Finished, begin: int) -> str | BuildFailed:
+    """The text of what a compiler that ended well left behind, or that it left nothing."""
+    try:
+        return artefacts.collect(path).decode("utf-8", "replace")
+    except artefacts.RefusedArtefact as error:
+        return _rejected(str(error), Layer.BUILD, done, time.monotonic_ns() - begin)
+
+
 def _find(directory: Path, *, language: str) -> Built | None:
-    """The kept artefact, or None when there is none or its bytes are not what they were."""
+    """The kept artefact, or None when there is none, it lacks a part, or its bytes are not what they were."""
     names = sorted((artefacts.NAME, COUNTING, DEVICE, REPORT))
     try:
         record = json.loads((directory / artefacts.RECORD).read_text())
         digest = hashlib.sha256(b"".join((directory / name).read_bytes() for name in names)).hexdigest()
-    except (OSError, ValueError):
+        return _built(directory, record, language, build_ns=0) if digest == record["digest"] else None
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    return _built(directory, record, language, build_ns=0) if digest == record["digest"] else None
 
 
 def _built(directory: Path, record: dict[str, str], language: str, *, build_ns: int) -> Built:

@@ -10,7 +10,8 @@ import pytest
 
 from evaluator_svc.evaluators import evaluator_of, toolchain_of
 from evaluator_svc.layers import Layer, caught_by
-from evaluator_svc.toolchains import BuildFailed, Built
+from evaluator_svc.toolchains import BuildFailed, Built, artefacts, gpu
+from evaluator_svc.toolchains.build_box import Finished
 from evaluator_svc.toolchains.gpu import devices_of
 from shared import chips, ids, operators
 from shared.events import Basis, Bound, Entry, Evaluation, EvaluationRequested, KernelRef, Purpose, Status, Trust
@@ -20,6 +21,7 @@ from tests.integration.evaluator.pipeline import SETTINGS
 from tests.integration.simt.kernels import APART, DOUBLED, GREEDY, HEAD, ON_THE_HOST, SUMMED, deep, unit
 
 CHIPS = {"cuda": "nvidia-sm_90", "hip": "amd-gfx942"}
+SHEET = chips.load(CHIPS["cuda"])
 
 pytestmark = [
     pytest.mark.timeout(300),
@@ -178,6 +180,42 @@ def test_a_second_build_is_the_first():
     assert isinstance(once, Built)
     assert isinstance(again, Built)
     assert (again.digest, again.build_ns) == (once.digest, 0)
+
+
+@pytest.mark.parametrize("gone", [gpu.COUNTING, gpu.REPORT])
+def test_a_kept_build_that_lacks_a_part_is_built_anew(tmp_path, gone):
+    toolchain = gpu.GpuToolchain(gpu=SHEET.gpu, language="cuda", directory=tmp_path)
+    once = asyncio.run(toolchain.build(unit(DOUBLED), ()))
+    assert isinstance(once, Built)
+    (once.path.parent / gone).unlink()
+    again = asyncio.run(toolchain.build(unit(DOUBLED), ()))
+    assert isinstance(again, Built)
+    assert (again.digest, again.path) == (once.digest, once.path)
+    assert again.build_ns > 0
+    assert (again.path.parent / gone).exists()
+
+
+def test_a_kept_build_whose_record_tells_nothing_is_none(tmp_path):
+    kept = asyncio.run(gpu.GpuToolchain(gpu=SHEET.gpu, language="cuda", directory=tmp_path).build(unit(DOUBLED), ()))
+    assert isinstance(kept, Built)
+    for record in ("{}", "[]", ""):
+        (kept.path.parent / artefacts.RECORD).write_text(record)
+        assert gpu._find(kept.path.parent, language="cuda") is None
+
+
+@pytest.mark.parametrize("leaves", [(), (gpu.DEVICE,), (gpu.DEVICE, gpu.ASSEMBLED)])
+def test_a_compiler_that_ends_well_and_leaves_nothing_has_failed(tmp_path, monkeypatch, leaves):
+    async def run(self, work, arguments, program=None):
+        for name in leaves:
+            (work / name).write_text("// nothing")
+        return Finished(status=0, log="", sandbox="")
+
+    monkeypatch.setattr(gpu.GpuToolchain, "_run", run)
+    found = asyncio.run(gpu.GpuToolchain(gpu=SHEET.gpu, language="cuda", directory=tmp_path).build(unit(DOUBLED), ()))
+    assert isinstance(found, BuildFailed)
+    assert found.status is Status.COMPILE_ERROR
+    assert said(found, "first_error").startswith("the build left no")
+    assert not list(tmp_path.iterdir())
 
 
 def test_errors_are_those_of_the_chips_compiler():
