@@ -80,6 +80,7 @@ __device__ inline float ke_float(ke_bf16 x) { return (float)x; }
 __device__ inline unsigned ke_word(unsigned word, int lane) { return (unsigned)__shfl((int)word, lane); }
 #define KE_TAKEN(kernel, blocks, threads, arguments, stream) \
   (hipLaunchKernel(kernel, dim3(blocks), dim3(threads), arguments, 0, (hipStream_t)(stream)) == hipSuccess)
+#define KE_FORGET() ((void)hipGetLastError())
 #else
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -90,6 +91,7 @@ __device__ inline float ke_float(ke_bf16 x) { return __bfloat162float(x); }
 __device__ inline unsigned ke_word(unsigned word, int lane) { return __shfl_sync(~0u, word, lane); }
 #define KE_TAKEN(kernel, blocks, threads, arguments, stream) \
   (cudaLaunchKernel(kernel, dim3(blocks), dim3(threads), arguments, 0, (cudaStream_t)(stream)) == cudaSuccess)
+#define KE_FORGET() ((void)cudaGetLastError())
 #endif
 typedef __half ke_f16;
 __device__ inline float ke_float(ke_f16 x) { return __half2float(x); }
@@ -103,8 +105,9 @@ inline void ke_start(void (*kernel)(P...), int64_t blocks, int64_t threads, void
   if (ke_launch_code != KE_OK) return;
   void* arguments[] = {(void*)&given..., nullptr};
   const bool possible = blocks > 0 && blocks <= 0x7fffffff && threads > 0 && threads <= 1024;
-  if (!possible || !KE_TAKEN((const void*)kernel, (unsigned)blocks, (unsigned)threads, arguments, stream))
-    ke_launch_code = KE_LAUNCH_FAILED;
+  if (possible && KE_TAKEN((const void*)kernel, (unsigned)blocks, (unsigned)threads, arguments, stream)) return;
+  ke_launch_code = KE_LAUNCH_FAILED;
+  KE_FORGET();  /* it is told by that code, not to whoever calls the runtime next */
 }
 #define KE_LAUNCH(kernel, blocks, threads, stream, ...) ke_start(kernel, blocks, threads, stream, ##__VA_ARGS__)
 extern "C" __attribute__((visibility("hidden"))) int ke_candidate(const KeTensor* in, int n_in, KeTensor* out, int n_out,

@@ -93,31 +93,34 @@ def kernel_inputs(model, inputs):
     return tensors + [value.detach() for value in model.state_dict().values()]
 
 
-def launch(function, tensors, expected):
+def launch(function, tensors, expected, device="cpu"):
     """Run a kernel into poisoned outputs; checks its return code, margins and that inputs stay as they were.
 
-    ``expected`` gives shapes and dtypes of the outputs.
+    ``expected`` gives shapes and dtypes of the outputs. On a GPU the kernel is launched on torch's stream.
     """
     blocks = [
-        torch.full((MARGIN + e.numel() * e.element_size() + MARGIN + 64,), 0xA5, dtype=torch.uint8) for e in expected
+        torch.full((MARGIN + e.numel() * e.element_size() + MARGIN + 64,), 0xA5, dtype=torch.uint8, device=device)
+        for e in expected
     ]
     starts = [MARGIN + -(b.data_ptr() + MARGIN) % 64 for b in blocks]
     outs = [e.contiguous() for e in expected]
     described = [describe(o, b.data_ptr() + s) for o, b, s in zip(outs, blocks, starts, strict=True)]
+    tensors = [t.to(device) for t in tensors]
     aligned = [t if t.data_ptr() % 64 == 0 else realigned(t) for t in tensors]
     before = [t.clone() for t in aligned]
     arrays = (
         (KeTensor * len(tensors))(*(describe(t, t.data_ptr()) for t in aligned)),
         (KeTensor * len(outs))(*described),
     )
-    code = function(arrays[0], len(tensors), arrays[1], len(outs), None)
+    stream = None if device == "cpu" else ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+    code = function(arrays[0], len(tensors), arrays[1], len(outs), stream)
     assert code == 0, f"the kernel returned {code}"
     results = []
     for block, start, out in zip(blocks, starts, outs, strict=True):
         size = out.numel() * out.element_size()
         around = torch.cat([block[:start], block[start + size :]])
         assert bool((around == 0xA5).all()), "wrote outside of the output"
-        results.append(block[start : start + size].clone().view(out.dtype).reshape(out.shape))
+        results.append(block[start : start + size].clone().view(out.dtype).reshape(out.shape).cpu())
     assert all(
         torch.equal(a.isnan(), b.isnan()) and torch.equal(a[~a.isnan()], b[~b.isnan()])
         for a, b in zip(before, aligned, strict=True)
@@ -128,7 +131,7 @@ def launch(function, tensors, expected):
 def realigned(tensor):
     """The same values and strides at an address aligned to 64 bytes."""
     span = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
-    room = torch.empty(span + 64 // tensor.element_size(), dtype=tensor.dtype)
+    room = torch.empty(span + 64 // tensor.element_size(), dtype=tensor.dtype, device=tensor.device)
     skip = (-room.data_ptr() % 64) // tensor.element_size()
     placed = torch.as_strided(room, tensor.shape, tensor.stride(), skip)
     placed.copy_(tensor)
