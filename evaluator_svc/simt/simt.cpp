@@ -54,6 +54,7 @@ ke_simt_switch:
 namespace {
 
 constexpr int kFailed = 101;  // what ke_launch returns when the threads of a launch came to no end
+constexpr int kNotTaken = 100;  // KE_LAUNCH_FAILED of ke_gpu.h
 constexpr int kThreadsMax = 1024;
 constexpr int64_t kBlocksMax = 0x7fffffff;
 constexpr size_t kStack = 64 << 10, kGuard = 4096, kRoom = kStack + kGuard;  // of a thread: guard below, stack above
@@ -376,8 +377,8 @@ extern "C" uint64_t ke_simt_exchange(uint64_t word, int lane) {
 
 extern "C" void ke_simt_run(const char* name, int64_t blocks, int64_t threads, void (*run)(void*), void* with) {
   if (failed) return;
-  if (threads < 1 || threads > kThreadsMax) return fail(name, "a block has 1 to 1024 threads", KE_LAUNCH_FAILED);
-  if (blocks < 1 || blocks > kBlocksMax) return fail(name, "a grid has 1 to 2147483647 blocks", KE_LAUNCH_FAILED);
+  if (threads < 1 || threads > kThreadsMax) return fail(name, "a block has 1 to 1024 threads", kNotTaken);
+  if (blocks < 1 || blocks > kBlocksMax) return fail(name, "a grid has 1 to 2147483647 blocks", kNotTaken);
   if (!have_stacks((int)threads)) return fail(name, "no memory for the threads of a block");
   body = run;
   arguments = with;

@@ -16,6 +16,8 @@
 
 #include "ke_abi.h"
 
+#define KE_LAUNCH_FAILED 100 /* of ke_launch: the device did not take a launch */
+
 #if defined(KE_SIMT)
 
 #include "simt.h"

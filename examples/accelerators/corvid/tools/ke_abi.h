@@ -22,7 +22,6 @@
 
 #define KE_OK 0
 #define KE_DECLINED 1 /* shapes, strides or dtypes are outside this kernel's contract */
-#define KE_LAUNCH_FAILED 100 /* the device took a launch not: more threads or memory than a block can have */
 
 enum KeDtype {
   KE_F32 = 0, KE_F64 = 1, KE_F16 = 2, KE_BF16 = 3,
