@@ -283,3 +283,16 @@ def test_a_stream_that_was_cut_is_estimated_at_all_it_was_allowed():
 def test_an_endpoint_that_counts_more_than_was_allowed_is_believed():
     usage = read_object(completion(usage=USAGE | {"completion_tokens": 5000})).usage
     assert (usage.output_tokens, usage.estimated) == (5000, False)
+
+
+def test_a_count_that_more_of_the_answer_follows_is_none():
+    usage = read_stream(delta("he", usage=USAGE), delta("llo"), delta(finish="stop"), "[DONE]").usage
+    assert (usage.input_tokens, usage.estimated) == (20, True)
+    assert usage.output_tokens >= len("hello")
+    counted = [delta("he", usage=USAGE | {"completion_tokens": 1}), delta("llo", usage=USAGE), delta(finish="stop")]
+    assert (read_stream(*counted).usage.output_tokens, read_stream(*counted).usage.estimated) == (7, False)
+
+
+def test_a_prompt_that_nobody_counts_is_estimated_as_if_all_of_it_were_written_to_a_cache():
+    usage = read_object(completion(usage={"completion_tokens": 7})).usage
+    assert usage.cost_micro == -(-(usage.input_tokens * 3.75 + 7 * 15) // 1)
