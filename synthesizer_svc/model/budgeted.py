@@ -50,7 +50,7 @@ class BudgetSettings:
     cost: float = 0.0
     """For a search that names no limit of its own, in the currency of the endpoints' prices."""
     day_tokens: int = 0
-    """For all searches of this store together, from midnight to midnight UTC."""
+    """For all searches of this store and ``models check`` together, from midnight to midnight UTC."""
     day_cost: float = 0.0
     """The same, in currency."""
     days_url: str = ""
