@@ -19,10 +19,12 @@ from synthesizer_svc.model.endpoints_file import written
 from synthesizer_svc.model.ledger import ENTRIES, Ledger
 from synthesizer_svc.model.opening import open_transport
 from synthesizer_svc.model.probing import probe
+from synthesizer_svc.model.secret import Secret
 from tests import model_server
 from tests.aio import on_loop
 from tests.fakes import endpoint_answers as endpoint
 from tests.fakes.capable_endpoint import CapableEndpoint
+from tests.fakes.dialect_scripts import stream_of
 from tests.fakes.fault_server import Script, Wire, fault_server
 from tests.integration.model.asking import settings_for
 
@@ -114,7 +116,7 @@ async def test_the_questions_cost_no_more_than_is_told_before():
         CapableEndpoint(),
         CapableEndpoint(counts=False, schemas=""),
         cut_every_other_time(CapableEndpoint(counts=False, schemas="", context={})),
-        endpoint.stream_of(endpoint.delta("x")),
+        stream_of(endpoint.delta("x")),
     ):
         report, asked = await probed(server)
         bound, usage = probes.at_most(settings_for(asked)), report.usage
@@ -122,6 +124,17 @@ async def test_the_questions_cost_no_more_than_is_told_before():
         assert usage.output_tokens <= bound.output_tokens
         assert 0 < usage.cost_micro <= bound.cost_micro
         assert len(asked.received) - 1 <= bound.requests * probes.ATTEMPTS_MAX
+
+
+@on_loop
+async def test_a_list_of_models_that_redirects_is_not_followed_with_the_key():
+    async with fault_server(endpoint.answered(200, {"data": []})) as elsewhere:
+        away = endpoint.answered(302, b"", f"location: {elsewhere.url}/models")
+        report, server = await probed(away, key=Secret(KEY))
+        assert elsewhere.connections == 0
+    assert "a redirect (302), which is not followed" in found(report)["models listed"]
+    assert any(KEY in value for value in server.received[0].headers.values())
+    assert not report.well
 
 
 @on_loop
