@@ -93,7 +93,7 @@ class Draft:
         prompt = self.input_tokens or None
         if prompt is not None and cached + written > prompt:
             prompt, cached, written = None, 0, 0
-        output = self.output_tokens if self.output_tokens or not self.text else None
+        output = self.output_tokens or (None if self.text or self.refusal or self.thought else self.output_tokens)
         if self.end is None and not self.whole:
             output = None  # of a stream so far
         used = Usage(

@@ -209,8 +209,6 @@ class BillingVendor:
     prices: Prices
     seed: int = 1
     times: Mapping[Manner, int] = field(default_factory=lambda: TIMES)
-    keeps_back_every: int = 0
-    """Every so many questions one is answered to nobody; 0: none. Each takes as long as the asker waits."""
     of_the_most: float | None = None
     """What is billed, as a share of the most that a question allows; drawn up to all of it by default."""
     conceals: float = 0.0
@@ -233,7 +231,7 @@ class BillingVendor:
         dialect = ANTHROPIC if wire.request.path.endswith("/messages") else OPENAI
         most = _most(asked)
         billed = self._bill(most)
-        manner = self._manner()
+        manner = self._rng.choices(list(self.times), weights=list(self.times.values()))[0]
         number = len(self.sales)
         first = next(message["content"] for message in asked["messages"] if message["role"] == "user")
         sale = Sale(
@@ -273,11 +271,6 @@ class BillingVendor:
         if not self.conceals:
             return billed
         return Counts(read=round(billed.read * (1 - self.conceals)), wrote=round(billed.wrote * (1 - self.conceals)))
-
-    def _manner(self) -> Manner:
-        if self.keeps_back_every and len(self.sales) % self.keeps_back_every == self.keeps_back_every - 1:
-            return kept_back
-        return self._rng.choices(list(self.times), weights=list(self.times.values()))[0]
 
 
 def _most(asked: Mapping[str, object]) -> Counts:

@@ -98,7 +98,7 @@ async def converse(model: Model, searches: Sequence[str], budget: ModelBudget, c
 
 @asynccontextmanager
 async def stack(
-    vendor: BillingVendor, budget: BudgetSettings, silence_s: float = 2.0
+    vendor: BillingVendor, budget: BudgetSettings, silence_s: float = 20.0
 ) -> AsyncIterator[tuple[Model, Ports]]:
     """What the service builds, with two endpoints of ``vendor``: one in each protocol."""
     ports_ = PortSettings(bus_url="memory:", store_url="memory:", cache_url="memory:")
@@ -165,7 +165,7 @@ LIMITS = {"tokens": ModelBudget(tokens=TOKENS), "money": ModelBudget(cost_micro=
 @pytest.mark.parametrize("limit", LIMITS)
 @on_loop
 async def test_500_calls_in_8_conversations_over_http_never_exceed_the_budgets_of_their_searches(limit):
-    vendor, searches = BillingVendor(prices=PRICES, keeps_back_every=80, together=PARALLEL), ("search-1", "search-2")
+    vendor, searches = BillingVendor(prices=PRICES, together=PARALLEL), ("search-1", "search-2")
     own = LIMITS[limit]
     own = ModelBudget(tokens=own.tokens // 2, cost_micro=own.cost_micro // 2)
     async with stack(vendor, BudgetSettings()) as (model, ports):
@@ -181,7 +181,7 @@ async def test_500_calls_in_8_conversations_over_http_never_exceed_the_budgets_o
 @pytest.mark.parametrize("limit", LIMITS)
 @on_loop
 async def test_500_calls_in_8_conversations_over_http_never_exceed_the_budget_of_a_day(limit, tmp_path):
-    vendor = BillingVendor(prices=PRICES, seed=2, keeps_back_every=80, together=PARALLEL)
+    vendor = BillingVendor(prices=PRICES, seed=2, together=PARALLEL)
     searches = [f"search-{n}" for n in range(PARALLEL)]
     day, days_url = LIMITS[limit], f"sqlite:{tmp_path / 'budgets.db'}"
     budget = BudgetSettings(day_tokens=day.tokens, day_cost=day.cost_micro / 1e6, days_url=days_url)
@@ -202,7 +202,7 @@ async def test_500_calls_in_8_conversations_over_http_never_exceed_the_budget_of
 async def test_however_a_vendor_answers_it_bills_no_more_than_is_in_the_books(manner, of_the_most):
     """Alone, so that what one tells too much makes up for nothing that another keeps to itself."""
     vendor = BillingVendor(prices=PRICES, times={manner: 1}, of_the_most=of_the_most)
-    async with stack(vendor, BudgetSettings(), silence_s=0.3 if manner is kept_back else 5.0) as (model, ports):
+    async with stack(vendor, BudgetSettings(), silence_s=0.3 if manner is kept_back else 20.0) as (model, ports):
         asked = await converse(model, ["search-1"], ModelBudget(), calls=8 if manner is kept_back else 16)
         check_books(await account(ports.store.documents, "search/search-1"), vendor.sales, asked.used())
     assert {sale.manner for sale in vendor.sales} == {manner.__name__}

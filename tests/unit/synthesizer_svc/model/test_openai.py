@@ -260,6 +260,14 @@ def test_counts_that_are_missing_are_estimated_and_never_too_low(counts):
     assert usage.output_tokens >= len(TEXT.encode())
 
 
+def test_a_count_of_nothing_for_a_refusal_or_a_thought_is_none():
+    nothing = {"prompt_tokens": 20, "completion_tokens": 0}
+    for said in ({"refusal": "I can't."}, {"reasoning_content": "hm", "content": ""}):
+        answer = completion(None, "length", usage=nothing)
+        answer["choices"][0]["message"] |= said
+        assert (read_object(answer).usage.output_tokens > 0, read_object(answer).usage.estimated) == (True, True)
+
+
 @pytest.mark.parametrize("nonsense", [-1, True, 2**70, 1.5, "7", None])
 def test_a_count_that_is_none_is_estimated(nonsense):
     usage = read_object(completion(usage=USAGE | {"completion_tokens": nonsense})).usage
