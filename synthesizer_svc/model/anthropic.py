@@ -43,7 +43,8 @@ def call(request: CompletionRequest, model: str, capabilities: Capabilities, sam
         body["output_config"] = {"format": {"type": "json_schema", "schema": json.loads(request.schema)}}
     if capabilities.streaming:
         body["stream"] = True
-    return Call(path="/messages", body=json.dumps(body).encode(), headers=(("anthropic-version", VERSION),))
+    version = ("anthropic-version", VERSION)
+    return Call(path="/messages", body=json.dumps(body).encode(), headers=(version,), streams=capabilities.streaming)
 
 
 def whole(draft: Draft, answer: Mapping[str, object]) -> None:

@@ -46,7 +46,7 @@ def call(request: CompletionRequest, model: str, capabilities: Capabilities, sam
         body["stream"] = True
         if capabilities.stream_usage:
             body["stream_options"] = {"include_usage": True}
-    return Call(path="/chat/completions", body=json.dumps(body).encode())
+    return Call(path="/chat/completions", body=json.dumps(body).encode(), streams=capabilities.streaming)
 
 
 def whole(draft: Draft, answer: Mapping[str, object]) -> None:
