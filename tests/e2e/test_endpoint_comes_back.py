@@ -7,7 +7,7 @@ import re
 import pytest
 from command_line import OPERATOR, kernelevolve, last_object
 
-from tests.fakes.kernel_vendor import EACH, Vendor, open_for_business
+from tests.fakes.kernel_vendor import EACH, SETTINGS, Vendor, open_for_business
 
 pytestmark = [pytest.mark.serial, pytest.mark.timeout(300)]
 
@@ -37,16 +37,7 @@ def do(vendor, tmp_path):
     """Runs a command with the vendor as its only writer."""
     models = tmp_path / "models.toml"
     models.write_text(ENDPOINTS.format(url=vendor.url))
-    settings = {
-        "MODEL_ENDPOINTS": str(models),
-        "MODEL_ASKING": "whole",
-        "MODEL_SHARE_PERCENT": "100",
-        "MODEL_OUTPUT_TOKENS_MAX": "1000",
-        "MODEL_PROMPT_TOKENS_MAX": "12000",
-        "MODEL_RETRY_PAUSE_S": "0.01",
-        "SIMULATED_MEDIAN_S": "0.01",
-        "SIMULATED_LONGEST_S": "0.05",
-    }
+    settings = SETTINGS | {"MODEL_ENDPOINTS": str(models)}
     return lambda *arguments: kernelevolve(*arguments, home=tmp_path, settings=settings)
 
 

@@ -16,21 +16,12 @@ from shared.events import Usage
 from shared.usage import total
 from synthesizer_svc.model.budgeted import Budgets, BudgetSettings
 from synthesizer_svc.model.recorded import ANSWERS
-from tests.fakes.kernel_vendor import EACH, Vendor, open_for_business
+from tests.fakes.kernel_vendor import EACH, SETTINGS, Vendor, open_for_business
 
 pytestmark = [pytest.mark.serial, pytest.mark.timeout(300)]
 
 EVALUATIONS = 6
 DEADLINE_S = 120.0
-SETTINGS = {
-    "MODEL_NAME": "vendor-1",
-    "MODEL_ASKING": "whole",
-    "MODEL_SHARE_PERCENT": "100",
-    "MODEL_OUTPUT_TOKENS_MAX": "1000",
-    "MODEL_PROMPT_TOKENS_MAX": "12000",
-    "SIMULATED_MEDIAN_S": "0.01",
-    "SIMULATED_LONGEST_S": "0.05",
-}
 
 
 def told(run) -> Usage:
@@ -59,7 +50,7 @@ def test_a_search_killed_in_the_middle_of_a_conversation_pays_no_answer_twice(ho
     run, vendor = tmp_path / "run", Vendor(prose_first=True, holds_from=5)
     asked = command("optimize", OPERATOR, "--chip", "simulated", "--evaluations", EVALUATIONS, "--out", run)
     with open_for_business(vendor):
-        settings = SETTINGS | {"MODEL_URL": vendor.url}
+        settings = SETTINGS | {"MODEL_URL": vendor.url, "MODEL_NAME": "vendor-1"}
         with subprocess.Popen(asked, cwd=ROOT, env=environment(home) | settings, stderr=subprocess.DEVNULL) as process:
             vendor.await_held(DEADLINE_S)
             process.send_signal(signal.SIGKILL)

@@ -25,6 +25,16 @@ extern "C" int ke_launch(const KeTensor* in, int n_in, KeTensor* out, int n_out,
 ```
 """
 PROSE = "I shall think about it. This is thought {n}."
+SETTINGS = {
+    "MODEL_ASKING": "whole",
+    "MODEL_SHARE_PERCENT": "100",
+    "MODEL_OUTPUT_TOKENS_MAX": "1000",
+    "MODEL_PROMPT_TOKENS_MAX": "12000",
+    "MODEL_RETRY_PAUSE_S": "0.01",
+    "SIMULATED_MEDIAN_S": "0.01",
+    "SIMULATED_LONGEST_S": "0.05",
+}
+"""For searches that ask for kernels alone, and are quick."""
 HEADERS = {"content-type": "application/json", "connection": "close"}
 
 
