@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 from command_line import kernelevolve, last_object
 from planted import ENDPOINTS, OPERATOR, SETTINGS, SPELLINGS, VARIABLE, holding
 
+from cli import conversations, history
+from shared import ids
 from tests.fakes.echoing_endpoint import Echo, echoing_endpoint
 
 pytestmark = [pytest.mark.serial, pytest.mark.timeout(600)]
@@ -66,6 +69,15 @@ def test_the_search_met_everything_that_the_endpoint_repeats(place):
     assert result["statuses"].get("PASSED"), result  # of kernels that would fail if they saw the variable
     assert holding(place.run, "for …")  # kept, without the key
     assert holding(place.root / "tmp", "'OMP_NUM_THREADS'"), "the operator's text wrote nothing down"
+
+
+def test_the_hash_of_an_answer_is_of_the_text_that_is_kept(place):
+    past = asyncio.run(history.open_past(place.run))
+    told = [conversations.of(fact, past.blobs) for fact in conversations.facts(past.entries)]
+    answers = [line for each in told if each for line in each.lines if line["role"] == "assistant"]
+
+    assert any("…" in line["text"] for line in answers)
+    assert all(line["hash"] == ids.content_hash(line["text"].encode()) for line in answers)
 
 
 def test_the_key_is_nowhere(place):

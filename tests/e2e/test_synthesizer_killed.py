@@ -17,7 +17,7 @@ from synthesizer_svc.model.budgeted import Budgets, BudgetSettings
 from synthesizer_svc.model.recorded import ANSWERS
 from tests.fakes.kernel_vendor import EACH, SETTINGS, Vendor, open_for_business
 
-pytestmark = [pytest.mark.serial, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.serial, pytest.mark.slow, pytest.mark.timeout(300)]
 
 CHIP = "simulated"
 EVALUATIONS = 6
