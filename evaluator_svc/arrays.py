@@ -6,12 +6,14 @@ only scalars come back. Such arrays refuse to become NumPy's by accident, have n
 what moves between the two is moved here, by name.
 
 Not dispatched, and so asked of ``namespace``: ``asarray``, ``ascontiguousarray``, ``as_strided``. Not had by devices:
-``max(initial=)`` and reductions of ufuncs.
+``max(initial=)`` and reductions of ufuncs. What a device's library has a kernel of its own for (``same_bytes`` here,
+``nearness.rows_near``) it registers by the class of its arrays.
 """
 
 from __future__ import annotations
 
 import sys
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -99,8 +101,14 @@ def assign(target: Bytes, data: Bytes) -> None:
 def equal(one: Bytes, other: Bytes) -> bool:
     """Whether two lots of memory in the same place hold the same bytes, a chunk at a time."""
     first, second = flat(one), flat(other)
+    return first.size == second.size and same_bytes(first, second)
+
+
+@singledispatch
+def same_bytes(first: Any, second: Any) -> bool:
+    """``equal`` for flat arrays of bytes, of one size and in one place."""
     step = 8 * chunk(first)
-    return first.size == second.size and all(
+    return all(
         bool(np.array_equal(first[start : start + step], second[start : start + step]))
         for start in range(0, first.size, step)
     )

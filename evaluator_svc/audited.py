@@ -54,6 +54,8 @@ class Timed(Launcher, Protocol):
     cools_outputs: bool
     pipelined: bool
     """Calls of a block are in flight together."""
+    owns_results: bool
+    """Results are copies that no candidate can reach, and are left alone until the next block on their set."""
 
     async def waited_ns(self) -> int:
         """What an operation of the controller's on the kernels' device waits for, whoever had it; 0 without one."""
@@ -166,8 +168,10 @@ class Audited:
         return True
 
     def unchanged(self) -> bool:
-        """Whether the outputs are still what was verified; ``load`` asks this first."""
-        for index, rows in self._rows() if self._held else ():
+        """Whether the outputs are still what was verified; ``load`` asks this first. Where they are the controller's
+        own, the session looks at what they were copied from.
+        """
+        for index, rows in self._rows() if self._held and not self._runner.owns_results else ():
             for place, row in enumerate(rows):
                 if not equal(row, self._copies[index][place]):
                     evidence = (
@@ -204,6 +208,8 @@ class Audited:
             yield index, [rows[set_] for set_ in self._sets]
 
     def _copy(self) -> None:
+        if self._runner.owns_results:
+            return
         count = len(self._values)
         for index in range(len(self._values[0].fresh.case.references)):
             rows = self._runner.output_rows(index)
@@ -214,8 +220,15 @@ class Audited:
                 self._copies[index][place : place + end - begin] = rows[begin:end]
                 place += end - begin
 
+    def _taken(self, index: int, places: Sequence[int]) -> tuple[NDArray[np.uint8], list[int]]:
+        """An output as it was taken, and which rows of that are those of the calls."""
+        if self._runner.owns_results:
+            return self._runner.output_rows(index), [self._sets[place] for place in places]
+        return self._copies[index], list(places)
+
     def _of(self, place: int) -> list[NDArray[np.uint8]]:
-        return [self._copies[index][place] for index in range(len(self._values[0].fresh.case.references))]
+        taken = [self._taken(index, [place]) for index in range(len(self._values[0].fresh.case.references))]
+        return [rows[row] for rows, (row,) in taken]
 
     async def _wrong(self) -> Verdict | None:
         """Why a call's outputs are not the answer to what it was given; None when all are."""
@@ -240,8 +253,9 @@ class Audited:
             for index, reference in enumerate(self._values[places[0]].fresh.case.references):
                 many = max(1, TOGETHER_BYTES // max(1, reference.spec.nbytes))
                 for start in range(0, len(plain), many):
-                    some, copies = plain[start : start + many], self._copies[index]
-                    together = copies[beside(np.asarray(some), copies)] if len(some) > 1 else copies[some[0]][None]
+                    some = plain[start : start + many]
+                    rows, taken = self._taken(index, some)
+                    together = rows[beside(np.asarray(taken), rows)] if len(taken) > 1 else rows[taken[0]][None]
                     found += [some[i] for i in np.flatnonzero(~near(reference, together))]
         return sorted(set(found))
 

@@ -47,7 +47,9 @@ class Baselines:
         self.sets = 0
         """Of inputs, over which blocks may rotate."""
         self.own_ns = 0
-        """What the last ``run`` took by the child's own clock, without the way to it and back."""
+        """What the last ``run`` took by the child's own clock, without the way to it and back,"""
+        self.device_ns: int | None = None
+        """and on a GPU by the device's, from before the first call to after the last."""
         self._rows: list[NDArray[np.uint8]] = []
         """By input: sets x bytes."""
         self.names: tuple[str, ...] = (EAGER,)
@@ -139,6 +141,7 @@ class Baselines:
             "run", timeout_s=timeout_s, which=which, calls=calls, first=first, span=span
         )
         self.own_ns = max(1, int(said["own_ns"]))
+        self.device_ns = said["device_ns"]
         return max(1, elapsed)
 
     async def _refresh(self) -> None:

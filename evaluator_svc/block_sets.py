@@ -12,8 +12,6 @@ SPARE = 4.0
 """A call that is checked is slower than one that is timed, and the longest block is twice a block."""
 
 
-STAINING_NS = 20e6
-"""A call that is checked on a GPU may take so much longer than a timed one: memory is filled before it."""
 CACHES = 2.0
 """Buffers of so many times a cache replace all that it held."""
 
@@ -24,8 +22,6 @@ def sets_for(suite: Suite, timing: TimingSettings, *, expected_ns: float = 0.0, 
     ``cache_bytes``: of the second-level cache of the GPU that holds the sets; 0: they lie in the host's memory. There
     they are enough for that cache to have lost a set when its turn comes again.
     """
-    if cache_bytes:
-        expected_ns -= STAINING_NS
     each = set_bytes(suite.inputs, suite.outputs)
     room = (timing.gpu_sets_bytes_max if cache_bytes else timing.sets_bytes_max) // each
     needed = math.ceil(SPARE * timing.block_ns / expected_ns) if expected_ns > 0 else timing.sets_max

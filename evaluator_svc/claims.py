@@ -128,7 +128,16 @@ def claim(
     fresh = _entry("on_fresh_values", sum(one.first_uses for one in measured))
     stopped = _entry("stopped", ", ".join(one.decision.value for one in measured if one.decision is not None))
     slower = () if times == 1.0 else (_entry("claimed_for_fresh_values", f"which take {times:.2f} times known ones"),)
-    told = (verified, fresh, stopped, *slower, *_dispatch(timings), *reasons, *_watched(measured, reasons))
+    told = (
+        verified,
+        fresh,
+        stopped,
+        *slower,
+        *_off_calls(measured),
+        *_dispatch(timings),
+        *reasons,
+        *_watched(measured, reasons),
+    )
     return done(Status.PASSED, trust, told, speedups)
 
 
@@ -136,6 +145,13 @@ def _watched(measured: Sequence[Measured], reasons: Sequence[Entry]) -> tuple[En
     """What each watch saw first where it is not among the reasons: which signals there were is part of a claim."""
     named = {entry.name: entry for one in reversed(measured) for entry in one.watched if entry not in reasons}
     return tuple(named.values())
+
+
+def _off_calls(measured: Sequence[Measured]) -> tuple[Entry, ...]:
+    """What was taken off the candidate's blocks."""
+    off_ns = max(one.off_calls_ns for one in measured)
+    said = f"{off_ns:.0f} of each block of the candidate's, by what a kernel of the evaluator's takes in its place"
+    return (_entry("off_calls_ns", said),) if off_ns else ()
 
 
 def _dispatch(timings: Sequence[Timing]) -> tuple[Entry, ...]:

@@ -221,18 +221,23 @@ class Evaluator:
                     return self._interpreted(checked, level, needed, suite, moved)
                 with job.watch.span("timing"):
                     baselines = await self._baselines(job, stack)
-            final = job.request.purpose is Purpose.FINAL
-            subject = Subject(
-                built=built,
-                suite=suite,
-                bench=job.bench,
-                baselines=baselines,
-                answers=checked.answers,
-                final=final,
-                ledger=job.ledger,
-                expected_ns=min((c.runner_ns for c in job.ledger.calls if c.calls == 1 and c.runner_ns), default=0.0),
-            )
-            made = await self._measurer.measure(subject, job.watch)
+                    quickest_ns = min(
+                        (c.runner_ns for c in job.ledger.calls if c.calls == 1 and c.runner_ns), default=0
+                    )
+                    subject = Subject(
+                        built=built,
+                        suite=suite,
+                        bench=job.bench,
+                        baselines=baselines,
+                        answers=checked.answers,
+                        final=job.request.purpose is Purpose.FINAL,
+                        ledger=job.ledger,
+                        expected_ns=quickest_ns,
+                    )
+                    started = await self._measurer.start(subject) if self._target.on_gpu else None
+                    if started is not None:
+                        stack.push_async_callback(started.close)
+            made = await self._measurer.measure(subject, job.watch, started)
             job.watch.note("blocks", max((len(timing.block_ns) for timing in made.timings), default=0))
             with job.watch.span("timing"):
                 await stack.aclose()

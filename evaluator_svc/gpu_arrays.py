@@ -10,12 +10,18 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from evaluator_svc import arrays, nearness
+from evaluator_svc.gpu_kernels import Comparisons
+
 
 def available() -> str:
     """Why there are no such arrays here; empty where there are."""
     try:
         cupy = _cupy()
         cupy.arange(4, dtype=cupy.uint8).sum().get()
+        comparisons = Comparisons(cupy)
+        arrays.same_bytes.register(cupy.ndarray, comparisons.same_bytes)
+        nearness.rows_near.register(cupy.ndarray, comparisons.rows_near)
     except Exception as error:  # noqa: BLE001 - a driver, a compiler or a library: whatever is missing, it raises its own
         first = str(error).strip().splitlines() or [""]
         return f"CuPy does not work here: {type(error).__name__}: {first[0]}"

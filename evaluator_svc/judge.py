@@ -28,16 +28,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluator_svc.arrays import Array, Bytes, chunk, contiguous, flat, on_device, on_host
+from evaluator_svc.arrays import Array, Bytes, chunk, flat, on_host
 from evaluator_svc.cases import Demand, Reference, elements, errors, widened
 from evaluator_svc.layers import Layer, caught
 from evaluator_svc.limits import HALF, max_limit, rmse_limit, terms_share
+from evaluator_svc.nearness import rows_near
 from evaluator_svc.precision import as_bad_as_lower, is_of_lower, nearest
 from shared.dtypes import DType
 from shared.events import Entry, Status
 
-ROW_MOST = 1 << 14
-"""Elements of an output from which on it is compared by itself on a device."""
 NOT_PROPAGATED = "not_finite_elsewhere"
 
 
@@ -103,29 +102,7 @@ def near(reference: Reference, rows: NDArray[np.uint8]) -> NDArray[np.bool_]:
         return np.array([judge(reference, row).passed for row in rows], dtype=np.bool_)
     compared: Any = np.float64 if dtype is DType.F64 else np.float32
     limit = compared(max_limit(reference) + reference.max_error) * compared(1.001)
-    found = np.ones(count, dtype=np.bool_)
-    step = chunk(rows)
-    # A device gives each row of a reduction along rows to one of its many processors, and a whole array to all.
-    alone = on_device(rows) and reference.spec.numel > ROW_MOST
-    together = 1 if alone else max(1, step // reference.spec.numel)
-    for first in range(0, count, together):
-        some = elements(contiguous(rows[first : first + together]), dtype)
-        some = some.reshape(-1, reference.spec.numel)
-        for start in range(0, some.shape[1], step):
-            part = slice(start, start + step)
-            difference = _narrow(some[:, part], dtype) - _narrow(reference.declared[part], dtype)
-            # A NaN fails the comparison, as it must.
-            most = np.abs(difference, out=difference)
-            close = bool(most.reshape(-1).max() <= limit) if alone else on_host(most.max(axis=1) <= limit)
-            found[first : first + together] &= close
-    return found
-
-
-def _narrow(stored: Array, dtype: DType) -> Array:
-    """Stored elements in the least precise type that holds them all and that a processor has."""
-    if dtype is DType.BF16:
-        return (stored.astype(np.uint32) << 16).view(np.float32)
-    return stored.astype(np.float32) if dtype is DType.F16 else stored
+    return rows_near(rows, reference.declared, dtype, limit)
 
 
 def _chunks(got: Array, reference: Reference) -> Iterator[tuple[int, Array, Array, Array]]:

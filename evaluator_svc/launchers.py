@@ -16,6 +16,7 @@ from evaluator_svc.hosted.kept import KeptRunner
 from evaluator_svc.hosted.process import HostedRunner, Hosts
 from evaluator_svc.runner.layout import Spacing
 from evaluator_svc.runner.process import Runner, RunnerLimits
+from evaluator_svc.signature import Signature
 from evaluator_svc.target import Kind, Target
 from evaluator_svc.tensors import TensorSpec
 from evaluator_svc.toolchains import Built
@@ -118,6 +119,33 @@ class Launchers:
         if self._keeping is not None and not self._keeping.refused:
             return KeptRunner.keep(self._keeping, self._hosts, built, inputs, outputs, alone=alone, **options)
         return HostedRunner.open(self._hosts, built, inputs, outputs, **options)
+
+    def kept(
+        self,
+        built: Built,
+        inputs: Sequence[TensorSpec],
+        outputs: Sequence[TensorSpec],
+        signature: Signature,
+        *,
+        sets: int,
+        threads: int,
+        cpus: tuple[int, ...],
+    ) -> KeptRunner:
+        """A hosted kernel of no operator's, alone on the GPU. Only where arrays are kept there: see ``unkept``."""
+        assert self._keeping is not None, "ask unkept first"
+        return KeptRunner.keep(
+            self._keeping,
+            self._hosts,
+            built,
+            inputs,
+            outputs,
+            alone=True,
+            signature=signature,
+            sets=sets,
+            threads=threads,
+            cpus=cpus,
+            profile=on_gpu.profile(),
+        )
 
     def _profile(self, *, compile_only: bool) -> Profile:
         missing = self._target.missing

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
-from evaluator_svc import gpu_calibration
+from evaluator_svc import gpu_calibration, off_calls
 from evaluator_svc.arrays import Bytes
 from evaluator_svc.baselines import Baselines
 from evaluator_svc.block_sets import sets_for
@@ -23,7 +23,7 @@ from evaluator_svc.external.process import ExternalRunner
 from evaluator_svc.freshness import Fresh
 from evaluator_svc.gpu_watch import DeviceWatch
 from evaluator_svc.kernel_counters import Watch, until_quiet
-from evaluator_svc.launchers import Launchers
+from evaluator_svc.launchers import Launched, Launchers
 from evaluator_svc.ledger import Ledger
 from evaluator_svc.noise_floor import NoiseFloor
 from evaluator_svc.oracle import new_seed
@@ -67,6 +67,17 @@ class Subject:
     """Numbers the fresh processes it is timed in."""
 
 
+@dataclass(slots=True, kw_only=True)
+class Started:
+    """A candidate's process that is there, but has not been timed. ``close`` ends it, also when it was timed."""
+
+    runner: Launched
+    stack: AsyncExitStack
+
+    async def close(self) -> None:
+        await self.stack.aclose()
+
+
 class Measurer:
     """Times kernels, one at a time."""
 
@@ -76,9 +87,23 @@ class Measurer:
         self._evict, self._floor = Evictor(), NoiseFloor(settings.cache)
         self._streak, self._recalibrations = 0, 0
         """Noisy verdicts in a row."""
+        self._off_calls_ns: float | None = None
 
-    async def measure(self, subject: Subject, watch: Stopwatch) -> Claim:
-        """The claim the measurement supports.
+    async def start(self, subject: Subject) -> Started:
+        """A process of ``subject`` to be timed first, started while the device is shared: it is loaded and warmed up
+        on the GPU, and then stands still.
+
+        Raises:
+            Retryable: it was lost, or the device has no memory now.
+            Fatal: it did not start.
+        """
+        runner = await self._runner(subject)
+        stack = AsyncExitStack()
+        await stack.enter_async_context(runner)
+        return Started(runner=runner, stack=stack)
+
+    async def measure(self, subject: Subject, watch: Stopwatch, started: Started | None = None) -> Claim:
+        """The claim the measurement supports; ``started`` is what is timed first.
 
         Raises:
             Retryable: the device was not free, or was lost meanwhile.
@@ -89,7 +114,7 @@ class Measurer:
             with watch.span("timing"):
                 if subject.final:
                     subject = replace(subject, pool=await subject.bench.fresh_pool(subject.suite))
-                made = await self._claim(subject, afresh=False)
+                made = await self._claim(subject, afresh=False, started=started)
                 for _ in range(ACCUSATIONS_CONFIRMED):
                     # What was given for an answer is what it is; times are asked for again.
                     if made.status is not Status.CHEAT or not made.of_times:
@@ -100,14 +125,15 @@ class Measurer:
                 raise Retryable("the device's lease was lost while timing")
         return made
 
-    async def _claim(self, subject: Subject, *, afresh: bool) -> Claim:
+    async def _claim(self, subject: Subject, *, afresh: bool, started: Started | None = None) -> Claim:
         """Measured again while the moment is noisy or the clocks disagree, within the limits of the settings."""
         physics, timing = await self._physics(subject, afresh=afresh), self._settings.timing
         threads = subject.bench.threads
         tries = timing.noisy_tries if self._streak < timing.noisy_streak else 1
         until, delta = time.monotonic() + timing.noisy_budget_s, self._floor.delta(subject.bench.threads)
         for left in reversed(range(tries)):
-            measured = await self._rounds(subject)
+            measured = await self._rounds(subject, started)
+            started = None
             failed = next((one.verdict for one in measured if not one.verdict.passed), None)
             if failed is not None:
                 return _failed(failed.status, failed.evidence)
@@ -130,41 +156,56 @@ class Measurer:
             made = replace(made, evidence=(*made.evidence, Entry(name="noise", value=said)))
         return made
 
-    async def _rounds(self, subject: Subject) -> list[Measured]:
+    async def _rounds(self, subject: Subject, started: Started | None) -> list[Measured]:
         """Each candidate process is fresh: one for a search measurement, several for a final one."""
         timing = self._settings.timing
         if not subject.final:
-            return [await self._contest(subject, (timing.rounds, timing.rounds_max), cold_calls=0)]
+            return [await self._contest(subject, (timing.rounds, timing.rounds_max), cold_calls=0, started=started)]
         measured: list[Measured] = []
         for _ in range(timing.final_processes):
             rounds = timing.final_rounds, timing.final_rounds_max
-            measured.append(await self._contest(subject, rounds, cold_calls=FINAL_COLD_CALLS))
+            measured.append(await self._contest(subject, rounds, cold_calls=FINAL_COLD_CALLS, started=started))
+            started = None
             if not measured[-1].verdict.passed:
                 break
         return measured
 
-    async def _contest(self, subject: Subject, rounds: tuple[int, int], *, cold_calls: int) -> Measured:
+    async def _runner(self, subject: Subject) -> Launched:
+        """One whose calls can be timed."""
+        bench, suite, launchers = subject.bench, subject.suite, self._launchers
+        held = bench.target.on_gpu and not await asyncio.to_thread(launchers.unkept)
+        runner = launchers.open(
+            subject.built,
+            suite,
+            where=bench.operator.name,
+            sets=sets_for(
+                suite,
+                self._settings.timing,
+                expected_ns=0.0 if held else subject.expected_ns,  # memory is stained there before a call is checked
+                cache_bytes=bench.target.cache_bytes if held else 0,
+            ),
+            spacing=Spacing.DENSE,
+            memory_bytes=self._settings.limits.kernel_memory_bytes,
+            threads=bench.threads,
+            cpus=bench.cpus,
+            alone=True,
+        )
+        assert not isinstance(runner, (EmulatedRunner, ExternalRunner)), "nothing is timed there"
+        return runner
+
+    async def _contest(
+        self, subject: Subject, rounds: tuple[int, int], *, cold_calls: int, started: Started | None = None
+    ) -> Measured:
         """``rounds``: fewest and most."""
         limits, bench, suite = self._settings.limits, subject.bench, subject.suite
         hopeless = self._settings.timing.hopeless_rounds
         delta = self._floor.delta(bench.threads)
         stopping = Stopping(fewest=rounds[0], most=rounds[1], delta=delta, hopeless_rounds=hopeless)
         pool = subject.pool or await bench.pool()  # what is made for it on a device is made by now
-        held = bench.target.on_gpu and not await asyncio.to_thread(self._launchers.unkept)
-        cache_bytes = bench.target.cache_bytes if held else 0
-        runner = self._launchers.open(
-            subject.built,
-            suite,
-            where=bench.operator.name,
-            sets=sets_for(suite, self._settings.timing, expected_ns=subject.expected_ns, cache_bytes=cache_bytes),
-            spacing=Spacing.DENSE,
-            memory_bytes=limits.kernel_memory_bytes,
-            threads=bench.threads,
-            cpus=bench.cpus,
-            alone=True,
-        )
-        assert not isinstance(runner, (EmulatedRunner, ExternalRunner)), "nothing is timed there"
-        async with runner:
+        started = started or await self.start(subject)
+        async with started.stack:
+            runner = started.runner
+            assert not isinstance(runner, (EmulatedRunner, ExternalRunner)), "nothing is timed there"
             contest = Contest(
                 runner,
                 subject.baselines,
@@ -178,6 +219,7 @@ class Measurer:
                 ledger=subject.ledger,
                 process=next(subject.processes),
                 contract=suite.contract,
+                off_calls_ns=self._off_calls_ns if runner.pipelined else None,
             )
             watch, device = Watch(cpus=bench.cpus), DeviceWatch(on=bench.target.on_gpu)
             await watch.begin()
@@ -201,6 +243,8 @@ class Measurer:
                 if bench.target.on_gpu
                 else await calibrate(self._settings.chip, cache, threads=bench.threads, cpus=bench.cpus, afresh=afresh)
             )
+        if self._off_calls_ns is None and bench.target.on_gpu and not await asyncio.to_thread(self._launchers.unkept):
+            self._off_calls_ns = await off_calls.measure(self._launchers, bench.threads, bench.cpus)
         return physics_of(self._calibrations[bench.threads].peaks, subject.suite)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
+from evaluator_svc import off_calls
 from evaluator_svc.arrays import Bytes
 from evaluator_svc.audited import Audited, Settle, Timed, worked_ns
 from evaluator_svc.baselines import Baselines
@@ -63,16 +64,23 @@ class Contest:
         ledger: Ledger,
         process: int,
         contract: Contract = UNMUTATED,
+        off_calls_ns: float | None = None,
     ) -> None:
         """``answers``: what the kernel gave for ``first`` in another process, empty where that need not repeat. This is
-        number ``process``. ``pool``: values that no process is given for checking.
+        number ``process``. ``pool``: values that no process is given for checking. ``off_calls_ns``: what a block on a
+        GPU takes besides its calls, which is then no part of them, and a baseline's are timed by the device.
         """
+        self._off_calls_ns = off_calls_ns
         self._runner, self._baselines, self._settings = runner, baselines, settings
         self._ledger, self._process = ledger, process
         self._first, self._answers, self._contract = case_beside(first, runner.placed), answers, contract
         self._draw = random.Random(new_seed())  # noqa: S311 - seeded from the operating system
         self._names = (CANDIDATE, *baselines.names)
-        self._measured = Measured(samples={name: Samples() for name in self._names}, pipelined=runner.pipelined)
+        self._measured = Measured(
+            samples={name: Samples() for name in self._names},
+            pipelined=runner.pipelined,
+            off_calls_ns=off_calls_ns or 0.0,
+        )
         self._pool = pool
         self._deck = Deck([fresh_beside(fresh, runner.placed) for fresh in pool], self._draw)
         self._deck.open(max(1, round(OPENED * len(pool))))
@@ -154,7 +162,7 @@ class Contest:
                 return False
         if new is not None:
             self._measured.novelty.append(Novelty(new=new, known=ran))
-        samples.block_ns.append(ran.wall_ns / ran.calls)
+        samples.block_ns.append(off_calls.without(ran.wall_ns, self._off_calls_ns or 0.0) / ran.calls)
         samples.own_block_ns.append(ran.own_ns / ran.calls)
         samples.lengths.append(ran.calls)
         return True
@@ -193,7 +201,9 @@ class Contest:
 
     async def _baseline_turn(self, name: str, calls: int) -> None:
         samples, calls = self._measured.samples[name], min(calls, self._baselines.sets)
-        samples.block_ns.append(await self._run(name, calls, Stage.BLOCK) / calls)
+        wall_ns, device_ns = await self._run(name, calls, Stage.BLOCK), self._baselines.device_ns
+        taken_ns = wall_ns if self._off_calls_ns is None or device_ns is None else device_ns
+        samples.block_ns.append(taken_ns / calls)
         samples.own_block_ns.append(self._baselines.own_ns / calls)
         samples.lengths.append(calls)
 

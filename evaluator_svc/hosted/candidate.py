@@ -34,6 +34,7 @@ CHANNEL_LOST, NOT_STARTED = 76, 70
 """Exit statuses; the first as in ``native.cpp``."""
 EXTENSIONS = "torch.utils.cpp_extension"
 """What our hooks for extensions import, too; on a GPU that starts the driver, which survives no fork."""
+TRITON_DRIVER = "evaluator_svc.hosted.triton_driver"
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool")
 """In the order of ``enum KeDtype``."""
 
@@ -43,6 +44,8 @@ def warm(modules: Sequence[str]) -> None:
     own = ("cpu", "extensions", "kernel_audit") if EXTENSIONS in modules else ("cpu",)
     for module in own:
         importlib.import_module(f"evaluator_svc.hosted.{module}")
+    if TRITON_DRIVER in modules:
+        importlib.import_module(TRITON_DRIVER).warm()
     torch.set_num_threads(1)  # a pool of threads would not survive the fork
     with torch.inference_mode():
         torch.nn.Linear(2, 2)(torch.ones(1, 2)).sum().item()
@@ -155,6 +158,7 @@ class _Candidate:
         """Whatever it raises counts for nothing, and is printed: it explains why the next call fails."""
         try:
             self._calls(calls, first_set)
+            self._device.finish()
         except Exception:  # noqa: BLE001 - a candidate raises what it likes
             traceback.print_exc()
         self._held.clear()
@@ -172,16 +176,20 @@ class _Candidate:
         if not self._reuses and self._crowded():
             self._reuses = True
             spent_ns = self._calls(calls, first_set)
-        if spent_ns is not None:
-            wire.write_clock(self._page, spent_ns)
+        # Where results lie is known before they are there: it is told while a device still works on them.
         for set_ in self._last:
             outputs = self._outputs(set_)
             self._tell(set_, outputs)
             if self._kept:
                 self._share(set_, outputs)
+        self._device.finish()
+        if spent_ns is not None:
+            wire.write_clock(self._page, spent_ns)
 
     def _calls(self, calls: int, first_set: int) -> int | None:
-        """Call i on set ``(first_set + i) mod sets``; of each set the last results are held. The device's time, ns."""
+        """Call i on set ``(first_set + i) mod sets``; of each set the last results are held. The device's time, ns.
+        Who needs the results waits for ``finish``.
+        """
         order = [(first_set + i) % len(self._shared) for i in range(calls)]
         self._last = list(dict.fromkeys(order))
         with torch.inference_mode():
@@ -273,6 +281,7 @@ class _Candidate:
         else:
             with audit:
                 self._calls(1, set_)
+                self._device.finish()
             said = json.dumps(audit.report())
         self._held.clear()
         wire.write_text(self._page, said)

@@ -64,6 +64,11 @@ def repeated(turn: Callable[[int], None], order: Sequence[int]) -> int | None:
     return round(first.elapsed_time(last) * NS_PER_MS) if order else None
 
 
+def finish() -> None:
+    """Wait until the results are there."""
+    torch.cuda.synchronize()
+
+
 def stain() -> None:
     """Fill memory that the allocator would hand out next, so that what a kernel leaves unwritten is no old answer."""
     free, _ = torch.cuda.mem_get_info()

@@ -78,12 +78,15 @@ class Kept:
         self._under.stain()
 
     def repeated(self, turn: Callable[[int], None], order: Sequence[int]) -> int | None:
-        """``turn`` on each of ``order``, all of it ended; no clock of the device's is asked."""
+        """``turn`` on each of ``order``; no clock of the device's is asked."""
         for set_ in order:
             turn(set_)
-        self._driver.synchronise()
         self._block += 1
         return None
+
+    def finish(self) -> None:
+        """Wait until the results are there."""
+        self._driver.synchronise()
 
     def address(self, tensor: torch.Tensor) -> int:
         return tensor.data_ptr()

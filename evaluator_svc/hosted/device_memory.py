@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluator_svc.arrays import flat, on_device, on_host
+from evaluator_svc.arrays import equal, flat, on_device, on_host
 from evaluator_svc.hosted import device_layout
 from evaluator_svc.hosted.cuda_driver import Driver, DriverError, Extent
 from evaluator_svc.hosted.strided import Strided
@@ -110,8 +110,8 @@ class DeviceMemory:
         for part in self._parts(first_set, calls):
             for start in range(part.start, part.stop, COMPARED_BYTES):
                 some = slice(start, min(start + COMPARED_BYTES, part.stop))
-                differs = self._inputs[some].view(np.uint64) != self._given[some].view(np.uint64)
-                if bool(differs.any()):
+                if not equal(self._inputs[some], self._given[some]):
+                    differs = self._inputs[some].view(np.uint64) != self._given[some].view(np.uint64)
                     word = start + int(np.argmax(differs)) * WORD
                     one, other = (on_host(m[word : word + WORD]) for m in (self._inputs, self._given))
                     return self.inputs.where(word + int(np.argmax(one != other)))
@@ -160,7 +160,7 @@ class DeviceMemory:
     def same(self, set_: int, index: int, tensor: Strided) -> bool:
         """Whether a result is still what was read."""
         source, target = self._source(set_, index, tensor)
-        return bool((source == target).all())
+        return equal(source, target) if tensor.contiguous else bool((source == target).all())
 
     def forget(self) -> None:
         """Unmap the allocations of a candidate that is gone."""

@@ -12,8 +12,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from shared.errors import Retryable
-
 TIMES, SLACK_NS = 8.0, 60_000
 """A device at rest answers within so many times the median and so much more, for the processor's noise."""
 PROBES = 20
@@ -41,11 +39,7 @@ class Waited:
 
 
 class Rest:
-    """``probe`` does a tiny operation and tells what it took, ns. Learns on construction: the device must be at rest.
-
-    Raises:
-        Retryable: it is not.
-    """
+    """``probe`` does a tiny operation and tells what it took, ns. ``learn`` comes first."""
 
     def __init__(
         self,
@@ -55,10 +49,18 @@ class Rest:
         clock: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
         self._probe, self._pause, self._clock = probe, pause, clock
-        probe()  # the first one warms up
-        self.rest_ns = statistics.median(probe() for _ in range(PROBES))
-        if self.rest_ns > REST_MOST_NS:
-            raise Retryable(f"the GPU is busy with others' work: an operation takes {self.rest_ns / 1e3:.0f} µs")
+        self.rest_ns = 0.0
+
+    def learn(self) -> int | None:
+        """What rest is, from a device that is at rest; once. What a probe takes where it is not, ns."""
+        if self.rest_ns:
+            return None
+        self._probe()  # the first one warms up
+        rest_ns = statistics.median(self._probe() for _ in range(PROBES))
+        if rest_ns > REST_MOST_NS:
+            return round(rest_ns)
+        self.rest_ns = rest_ns
+        return None
 
     def waited(self) -> Waited:
         """Wait for the device to come to rest, as far as it does so soon."""

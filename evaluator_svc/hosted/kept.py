@@ -32,6 +32,7 @@ class KeptRunner(HostedRunner):
     """Made by ``keep``."""
 
     pipelined = True
+    owns_results = True
     poisons = False
     """Whole results are copied over the outputs, so what these held before a call tells nothing. What was not written
     shows by what the candidate's allocator hands out, stained while it is checked, and by values new in every call."""

@@ -11,6 +11,9 @@ from pathlib import Path
 from evaluator_svc.boxes import GPU_MOUNTS, gpu
 from evaluator_svc.hosted.box import Profile, as_mount
 
+TRITON_DRIVER = "evaluator_svc.hosted.triton_driver"
+"""As ``candidate`` names it, which only runs where torch is."""
+
 DRIVER = ("/usr/local/nvidia", "/opt/nvidia")
 NVML = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
 """Whether there is a device is asked without starting the driver."""
@@ -28,7 +31,7 @@ def profile() -> Profile:
         name="gpu",
         device="cuda",
         # Not torch.utils.cpp_extension: importing it starts the driver, and a driver that runs survives no fork.
-        modules=("torch", "triton"),
+        modules=("torch", "triton", TRITON_DRIVER),
         mounts=(*GPU_MOUNTS, *(as_mount(Path(path)) for path in (*DRIVER, *TOOLS) if Path(path).exists())),
         environment={
             "PATH": "/usr/local/cuda/bin:/usr/bin",

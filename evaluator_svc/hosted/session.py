@@ -7,6 +7,7 @@ and between an answer and the reading of its results no instruction of it runs.
 from __future__ import annotations
 
 import os
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -44,6 +45,7 @@ WAKING_CPU_NS = 150_000
 EARLY_NS = 20_000_000
 """As ``HIDDEN_NS`` is for a native kernel: a process that was just forked copies pages when it first runs, which took
 2 ms on a busy machine. It is charged, so nothing is gained by as much."""
+BUSY = "the GPU is busy with others' work"
 QUICK_S = 30.0
 """At most, for loading and for warming up where nothing is compiled on first use."""
 
@@ -152,6 +154,9 @@ class Session:
         frozen = observed.cpu_ns()
         if self._kept is not None:
             self._kept.arrays.synchronise()  # what this process still does there is nobody else's work
+        failed = self._learned()
+        if failed is not None:
+            return child.end(failed)
         observed.thaw()
         # An empty command first, so that waking up is not timed; it also meets any answer that came too much. What is
         # worked for it counts as the call's, on the wall, too: the new inputs are in place by then.
@@ -214,6 +219,9 @@ class Session:
             return child.end(failed)
         if self._stained or crowded:
             failed = self._changed(page, sets)
+        elif self._kept is not None and sets:
+            # Of what is copied as a whole, what comes after the copy shows nowhere else. Which set it is nobody knows.
+            failed = self._changed(page, [secrets.choice(sets)])
         if failed is not None:
             return child.end(failed)
         clock = wire.read_clock(page) if self._kept is None else None
@@ -260,6 +268,20 @@ class Session:
             self.child.observed.freeze()
         return failed
 
+    def _learned(self) -> RunFailure | None:
+        """Learn what the device's rest is, while the candidate is frozen.
+
+        Raises:
+            Retryable: others work on it.
+        """
+        busy_ns = self._rest.learn() if self._rest is not None else None
+        if self._rest is None or busy_ns is None:
+            return None
+        self.child.kill()
+        if self._rest.learn() is not None:
+            raise Retryable(BUSY)
+        return ending.device_worked(busy_ns)
+
     def _restless(self) -> RunFailure | None:
         """Whether a frozen candidate's device still works for it: freezing stops a processor only.
 
@@ -271,7 +293,7 @@ class Session:
             return None
         self.child.kill()
         if self._rest.busy_ns() is not None:
-            raise Retryable("the GPU is busy with others' work")
+            raise Retryable(BUSY)
         return ending.device_worked(busy_ns)
 
     def _mutated(self, first_set: int, calls: int) -> RunFailure | None:

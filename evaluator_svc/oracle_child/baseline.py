@@ -15,6 +15,7 @@ from evaluator_svc.oracle_child.model import CPU, Operator, Sample, seed_everyth
 from shared.dtypes import DType
 
 EAGER, COMPILED = "eager", "compiled"
+NS_PER_MS = 1e6
 
 
 class Baseline:
@@ -109,7 +110,7 @@ class Baseline:
 
     def run(self, request: dict[str, Any]) -> dict[str, Any]:
         """Run one baseline ``calls`` times, each on the next set; answers its own clock, for agreement with the
-        controller's.
+        controller's, and on a GPU the device's, from before the first call to after the last.
         """
         call, on_device, kept = self._calls[str(request["which"])], self._flush is not None, self._kept
         order = _turn(request)
@@ -119,18 +120,28 @@ class Baseline:
             for set_ in order
         ]
         with torch.inference_mode():
+            events = [_event(), _event()] if on_device else []
             started = time.perf_counter_ns()
+            for event in events[:1]:
+                event.record()
             for set_, arguments, parameters in turns:
                 for held, tensor in parameters:
                     held.data = tensor
                 kept[set_] = call(*arguments)
-            if on_device:
+            for event in events[1:]:
+                event.record()
                 torch.cuda.synchronize()
-            return {"own_ns": time.perf_counter_ns() - started}
+            own_ns = time.perf_counter_ns() - started
+        device_ns = round(events[0].elapsed_time(events[1]) * NS_PER_MS) if events else None
+        return {"own_ns": own_ns, "device_ns": device_ns}
 
     @property
     def sample(self) -> Sample:
         return self._sample
+
+
+def _event() -> Any:
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
 
 
 def _turn(request: dict[str, Any]) -> list[int]:

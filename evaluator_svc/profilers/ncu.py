@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluator_svc import syscalls
+from evaluator_svc.arrays import flat, on_host
 from evaluator_svc.boxes import TEMPORARY
 from evaluator_svc.external.command import regular
 from evaluator_svc.external.contract import Breach
@@ -127,7 +128,7 @@ class Ncu:
             "paths": [box.CODE, *box.packages()],
         }
         for index, data in enumerate(subject.values):
-            (folder / f"input-{index}").write_bytes(data)
+            (folder / f"input-{index}").write_bytes(on_host(flat(data)).data)
         (folder / REQUEST).write_text(json.dumps(told))
         for path in folder.iterdir():
             path.chmod(0o644)

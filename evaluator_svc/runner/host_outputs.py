@@ -14,6 +14,7 @@ class HostOutputs:
     """Outputs may be given any content before a call, and what a call leaves of it was not written."""
 
     pipelined = False
+    owns_results = False
     """Calls of a block are in flight together."""
 
     async def waited_ns(self) -> int:

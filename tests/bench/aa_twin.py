@@ -23,6 +23,7 @@ class Twin:
     def __init__(self, built: Built, suite: Suite, cpus: tuple[int, ...]) -> None:
         self.names = (TWIN,)
         self.own_ns = 0
+        self.device_ns: int | None = None
         self.sets = sets_for(suite, TimingSettings())
         self._filled = 0
         self._runner = Runner.open(

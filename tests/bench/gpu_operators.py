@@ -134,9 +134,17 @@ def machine() -> str:
 @click.option("--only", default="", help="Comma-separated operator names; all by default.")
 @click.option("--seconds", default=math.inf, help="No operator is begun later than this.")
 @click.option("--results", type=click.Path(path_type=Path), help="Where to keep results.  [default: docs/results]")
+@click.option("--alone", is_flag=True, help="Searches only; nothing is timed beside them.")
 @click.option("--page", "only_page", is_flag=True, help="Run nothing, write the page of what is kept.")
 def main(
-    evaluations: int, seed: int, chip: str, only: str, seconds: float, results: Path | None, only_page: bool
+    evaluations: int,
+    seed: int,
+    chip: str,
+    only: str,
+    seconds: float,
+    results: Path | None,
+    alone: bool,
+    only_page: bool,
 ) -> None:
     """Run what is missing, keep it and write the page."""
     folder = results or ROOT / "docs" / "results"
@@ -150,7 +158,7 @@ def main(
         out = ROOT / "runs" / f"bench-{chip}-{time.strftime('%Y%m%d-%H%M%S')}" / name
         operator = SUITE / f"{name}.py"
         result = search(operator, out, chip=chip, evaluations=evaluations, threads=1, seed=seed)
-        around = beside(operator, (result.get("best") or {}).get("artefact"))
+        around = {"error": "not run"} if alone else beside(operator, (result.get("best") or {}).get("artefact"))
         command = f"python -m tests.bench.gpu_operators --evaluations {evaluations}"
         date = f"{datetime.now(UTC):%Y-%m-%d}"
         kept |= {"command": command, "machine": machine(), "evaluations": evaluations, "date": date}

@@ -1,25 +1,29 @@
-"""Where an evaluation's time goes: stacks of the controller, threads and awaiting tasks alike, sampled while it works.
+"""Where an evaluation's time goes: wall time of the controller's functions, as a tree of who called whom.
 
     python -m tests.gpu.where_time_goes examples/operators/gpu/softmax.py KERNEL --chip nvidia-sm_90 --times 3
 
 ``KERNEL`` is a file as ``kernelevolve evaluate`` takes it. Each of ``--times`` evaluations is told apart, because the
-first pays for what a worker does once. Printed are, of each: its stages, its blocks, and the shares of wall time in
-which a function of the evaluator was on some stack, indented by its depth. A sample that lies in a call to a device
-names who waited for it.
+first pays for what a worker does once. Printed are, of each: its stages, its blocks, and seconds and number of calls
+of each of the evaluator's functions under its caller. A function that waits for the device holds the wait.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import contextvars
 import dataclasses
+import functools
+import inspect
+import json
 import statistics
 import sys
-import threading
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from types import CodeType, FrameType
+from types import FunctionType, ModuleType
 from typing import Any, Self
 
 import click
@@ -31,74 +35,79 @@ from evaluator_svc.ledger import Stage
 from shared import chips
 from shared.events import Purpose
 
-EVERY_S = 0.01
 OURS = ("evaluator_svc", "shared")
-SHARE_LEAST = 0.02
 
 
-class Sampler:
-    """Counts, per function of ours, the samples in which it was on a stack or awaited."""
+class Watch:
+    """Wall time by who called whom: every function of ours is wrapped while it lives.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop, self._stop = loop, threading.Event()
-        self.seen: Counter[tuple[str, int]] = Counter()
-        """By function and depth in its stack: depth orders them as they call each other."""
-        self.samples = 0
-        self._thread = threading.Thread(target=self._run, daemon=True)
+    A stack that is sampled instead is cheaper, but reading the frames of a thread that is in a driver ended in a
+    segmentation fault (Python 3.12), and a sample does not tell one long call from a thousand short ones.
+    """
 
-    def __enter__(self) -> Self:
-        self._thread.start()
+    def __init__(self) -> None:
+        self._path: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("path", default=())
+        self.seconds: defaultdict[tuple[str, ...], float] = defaultdict(float)
+        self.calls: Counter[tuple[str, ...]] = Counter()
+        self._wrapped: dict[int, Callable[..., Any]] = {}
+
+    def over(self, packages: Sequence[str]) -> Self:
+        """Wrap what these packages have loaded, in each namespace that names it."""
+        modules = [module for name, module in list(sys.modules.items()) if name.split(".")[0] in packages]
+        for module in modules:
+            self._wrap_all(module, packages)
         return self
 
-    def __exit__(self, *failure: object) -> None:
-        self._stop.set()
-        self._thread.join()
+    def _wrap_all(self, space: Any, packages: Sequence[str]) -> None:
+        for name, value in list(vars(space).items()):
+            if not str(getattr(value, "__module__", "")).startswith(tuple(packages)) or name.startswith("__"):
+                continue
+            if isinstance(value, FunctionType):
+                setattr(space, name, self._wrap(value))
+            elif isinstance(value, type) and isinstance(space, ModuleType) and space.__name__ == value.__module__:
+                self._wrap_all(value, packages)
 
-    def _run(self) -> None:
-        while not self._stop.wait(EVERY_S):
-            self.samples += 1
-            found: dict[str, int] = {}
-            for stack in self._stacks():
-                for depth, name in enumerate(stack):
-                    found.setdefault(name, depth)
-            self.seen.update(found.items())
+    def _wrap(self, function: FunctionType) -> Callable[..., Any]:
+        if id(function) in self._wrapped or function in self._wrapped.values():
+            return self._wrapped.get(id(function), function)
+        name = f"{function.__module__.partition('.')[2]}:{function.__qualname__}"
+        if inspect.iscoroutinefunction(function):
 
-    def _stacks(self) -> Iterator[list[str]]:
-        mine = threading.get_ident()
-        for ident, frame in sys._current_frames().items():
-            if ident != mine:
-                yield [name for code in reversed(list(_codes(frame))) if (name := _named(code))]
-        for task in _tasks(self._loop):
-            yield [name for code in _awaited(task.get_coro()) if (name := _named(code))]
+            @functools.wraps(function)
+            async def wrapper(*args: Any, **kwargs: Any) -> Any:
+                with self._told(name):
+                    return await function(*args, **kwargs)
 
+        elif inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            return function
+        else:
 
-def _tasks(loop: asyncio.AbstractEventLoop) -> list[asyncio.Task[Any]]:
-    try:
-        return list(asyncio.all_tasks(loop))
-    except RuntimeError:  # it changed meanwhile: the next sample sees it
-        return []
+            @functools.wraps(function)
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                with self._told(name):
+                    return function(*args, **kwargs)
 
+        self._wrapped[id(function)] = wrapper
+        return wrapper
 
-def _codes(frame: FrameType | None) -> Iterator[CodeType]:
-    while frame is not None:
-        yield frame.f_code
-        frame = frame.f_back
+    @contextlib.contextmanager
+    def _told(self, name: str) -> Iterator[None]:
+        path = (*self._path.get(), name)
+        token, begin = self._path.set(path), time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[path] += time.perf_counter() - begin
+            self.calls[path] += 1
+            self._path.reset(token)
 
-
-def _awaited(coroutine: Any) -> Iterator[CodeType]:
-    """From a coroutine to what it waits for, and so on."""
-    while coroutine is not None:
-        code = getattr(coroutine, "cr_code", None) or getattr(coroutine, "ag_code", None)
-        if code is not None:
-            yield code
-        coroutine = getattr(coroutine, "cr_await", None) or getattr(coroutine, "ag_await", None)
-
-
-def _named(code: CodeType) -> str:
-    """``hosted/kept.py:write_sets``; empty for others' code."""
-    path = Path(code.co_filename)
-    at = next((number for number, part in enumerate(path.parts) if part in OURS), None)
-    return "" if at is None else f"{'/'.join(path.parts[at + 1 :])}:{code.co_qualname}"
+    def rows(self, least_s: float) -> Iterator[str]:
+        """As a tree, callers first; what took less than ``least_s`` in all is left out."""
+        for path in sorted(self.seconds):
+            if self.seconds[path] >= least_s:
+                yield f"{self.seconds[path]:8.3f} s {self.calls[path]:6d}  {'. ' * (len(path) - 1)}{path[-1]}"
+        self.seconds.clear()
+        self.calls.clear()
 
 
 def _blocks(calls: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -124,37 +133,45 @@ def _blocks(calls: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 @click.option("--language", default="")
 @click.option("--times", default=3, show_default=True)
 @click.option("--final", is_flag=True)
-@click.option("--rows", default=60, show_default=True)
-def main(operator: Path, kernel: Path, chip: str, language: str, times: int, final: bool, rows: int) -> None:
-    asyncio.run(_run(operator, kernel, chip, language, times, Purpose.FINAL if final else Purpose.SEARCH, rows))
+@click.option("--least", "least_s", default=0.02, show_default=True, help="Leave out what took less, in s.")
+@click.option("--ledgers", type=click.Path(path_type=Path), help="A directory for the ledger of each evaluation.")
+def main(**options: Any) -> None:
+    asyncio.run(_run(**options))
 
 
-async def _run(operator: Path, kernel: Path, chip: str, language: str, times: int, purpose: Purpose, rows: int) -> None:
+async def _run(
+    operator: Path,
+    kernel: Path,
+    chip: str,
+    language: str,
+    times: int,
+    final: bool,
+    least_s: float,
+    ledgers: Path | None,
+) -> None:
+    purpose = Purpose.FINAL if final else Purpose.SEARCH
     sheet, problems = chips.load(chip), read_problems(operator, "all", None)
     submitted = read_kernel(kernel, problems, sheet, language=language, entry="")
     one = Asked(problem=problems[0], kernel=submitted.kernels[0], flags=flags_of(submitted.kernels[0], (), sheet))
     found = verdicts([one] * times, chip, 1, purpose, lambda _: None)
+    import_module("deploy.embedded")  # what `verdicts` imports when it is asked first
+    watch = Watch().over(OURS)
     for number in range(times):
         begin = time.monotonic()
-        with Sampler(asyncio.get_running_loop()) as sampler:
-            made = await anext(found)
+        made = await anext(found)
         seconds, evaluation = time.monotonic() - begin, made.evaluation
         spent = dataclasses.asdict(evaluation.stages) if evaluation.stages else {}
         stages = ", ".join(f"{name.removesuffix('_ns')} {ns / 1e9:.2f}" for name, ns in spent.items() if ns)
         click.echo(f"\n=== evaluation {number + 1}: {evaluation.status.value}, {seconds:.2f} s ({stages})")
         for entry in evaluation.evidence:
             click.echo(f"    {entry.name}: {entry.value[:160]}")
+        if ledgers is not None:
+            ledgers.mkdir(parents=True, exist_ok=True)
+            (ledgers / f"{number + 1}.json").write_text(json.dumps(made.ledger))
         for line in _blocks((made.ledger or {}).get("calls", [])):
             click.echo(f"  {line}")
-        shares = Counter[str]()
-        depths: dict[str, int] = {}
-        for (name, depth), count in sampler.seen.items():
-            shares[name] += count
-            depths[name] = min(depth, depths.get(name, depth))
-        for name, count in shares.most_common(rows):
-            if count >= SHARE_LEAST * sampler.samples:
-                took = seconds * count / max(1, sampler.samples)
-                click.echo(f"  {took:7.2f} s {count / sampler.samples:5.0%}  {'. ' * min(depths[name], 20)}{name}")
+        for row in watch.rows(least_s):
+            click.echo(f"  {row}")
 
 
 if __name__ == "__main__":

@@ -67,6 +67,7 @@ class Process(HostOutputs):
     settle_ns: int = ROUND_TRIP_NS
     cools_outputs: bool = True
     pipelined: bool = False
+    owns_results: bool = False
     device_waits_ns: int = 0
     late: Callable[[Array], None] | None = None
     """Gets an output once the controller has read it: a helper that is not done when the call returns."""
@@ -129,6 +130,7 @@ class Baselines:
 
     names = ("eager", "compiled")
     own_ns = 0
+    device_ns: int | None = None
     sets = 24
 
     def __init__(self) -> None:
@@ -200,6 +202,7 @@ def contest(
     cases: int = 24,
     contract: Contract | None = None,
     baselines: Baselines | None = None,
+    off_calls_ns: float | None = None,
     **process: object,
 ) -> tuple[Measured, Ledger]:
     """What measuring ``kernel`` gives. The first answer is not compared with another process'."""
@@ -218,5 +221,6 @@ def contest(
         ledger=ledger,
         process=1,
         contract=contract or Contract(),
+        off_calls_ns=off_calls_ns,
     )
     return asyncio.run(one.measure(Rounds(rounds))), ledger  # type: ignore[arg-type]

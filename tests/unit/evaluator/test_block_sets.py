@@ -31,9 +31,5 @@ def test_on_a_gpu_they_fill_what_its_own_setting_allows_and_no_more():
     assert sets_for(suite(1 << 28), TIMING) == 2
 
 
-def test_a_short_call_is_hidden_there_by_the_memory_that_is_filled_before_it_is_checked():
-    assert sets_for(suite(1 << 20), TIMING, expected_ns=3e6, cache_bytes=L2) == TIMING.sets_max
-
-
 def test_small_sets_are_as_many_as_there_may_be():
     assert sets_for(suite(64), TIMING, cache_bytes=L2) == TIMING.sets_max

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from evaluator_svc.hosted.device_rest import PROBES, Rest, Waited
-from shared.errors import Retryable
 
 AT_REST = [160_000] + [8_000] * PROBES
 """The first one warms up."""
@@ -29,7 +26,9 @@ class Clock:
 def rest(*after):
     """A device that takes so long for the probes that follow those at rest."""
     clock = Clock(*AT_REST, *after)
-    return Rest(clock.probe, pause=clock.pause, clock=lambda: clock.now)
+    made = Rest(clock.probe, pause=clock.pause, clock=lambda: clock.now)
+    assert made.learn() is None
+    return made
 
 
 def test_the_median_of_a_device_at_rest_is_what_others_are_compared_with():
@@ -37,8 +36,11 @@ def test_the_median_of_a_device_at_rest_is_what_others_are_compared_with():
 
 
 def test_a_device_that_others_work_on_is_nothing_to_learn_rest_from():
-    with pytest.raises(Retryable, match="others' work"):
-        Rest(lambda: 400_000, pause=lambda _: None)
+    times = iter([400_000] * 21 + [8_000] * 21 + [400_000] * 21)
+    learnt = Rest(lambda: next(times), pause=lambda _: None)
+    assert learnt.learn() == 400_000
+    assert (learnt.learn(), learnt.rest_ns) == (None, 8_000)
+    assert learnt.learn() is None  # it is known by now
 
 
 def test_some_slow_probes_are_noise_and_three_in_a_row_are_work():

@@ -27,7 +27,7 @@ class Child:
 
     async def timed(self, action, *, timeout_s, **fields):
         self.asked.append((action, fields))
-        return 5_000, {"own_ns": 4_000}
+        return 5_000, {"own_ns": 4_000, "device_ns": 3_000}
 
     def named(self, action):
         return [fields for name, fields in self.asked if name == action]

@@ -1,0 +1,34 @@
+"""In the fork server: what Triton does before its first launch whatever the kernel is, done once for all children.
+
+A child would else run a C compiler for Triton's driver module, because its cache is its own and empty, and read all of
+Triton's files for the key of that cache: together 1.3 s on a machine with an H200. Loading the module asks nothing of
+the GPU's driver: a driver that runs survives no fork.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from typing import Any
+
+LAZY = ("triton.tools.tensor_descriptor", "triton.experimental.gluon.nvidia.hopper")
+"""What the first launch imports; not every version has them."""
+
+
+def warm() -> None:
+    """Whoever asks for these things afterwards has them."""
+    from triton.backends.nvidia import driver
+
+    driver.CudaUtils()
+    with contextlib.suppress(ImportError):  # it was elsewhere in other versions: then children do it
+        from triton.runtime.cache import triton_key
+
+        triton_key()
+    for module in LAZY:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(module)
+
+    def ready(self: Any) -> None:
+        """It is a singleton, which its constructor would fill again."""
+
+    driver.CudaUtils.__init__ = ready

@@ -1,0 +1,42 @@
+"""What a block on a GPU takes besides its calls, and what that changes in a claim."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+
+from evaluator_svc import off_calls
+from evaluator_svc.samples import CANDIDATE
+from tests.unit.evaluator.contest import ROUND_TRIP_NS, WORK_NS, Baselines, contest, honest
+
+US = 1_000
+
+
+def test_it_is_what_a_quick_block_of_one_call_takes_less_the_call():
+    one = [500 * US + extra * US for extra in range(0, 200, 10)]
+    several = [time + 8 * 30 * US for time in one]
+    assert off_calls.besides(one, several, 9) == pytest.approx((520 - 30) * US)
+
+
+def test_blocks_of_several_calls_that_are_no_slower_take_nothing_off_the_call():
+    assert off_calls.besides([100 * US] * 20, [90 * US] * 20, 9) == 100 * US
+
+
+def test_no_block_is_less_than_a_quarter_of_what_it_took():
+    assert off_calls.without(1_000 * US, 400 * US) == 600 * US
+    assert off_calls.without(1_000 * US, 5_000 * US) == 250 * US
+
+
+def test_it_is_no_part_of_a_candidates_calls_and_a_baselines_are_timed_by_its_device():
+    class ByDevice(Baselines):
+        async def run(self, which, calls, *, first, span, timeout_s):
+            elapsed = await super().run(which, calls, first=first, span=span, timeout_s=timeout_s)
+            self.device_ns = self.own_ns - 1_000
+            return elapsed
+
+    measured, _ = contest(honest, pipelined=True, baselines=ByDevice(), off_calls_ns=float(ROUND_TRIP_NS))
+    mine, theirs = measured.samples[CANDIDATE], measured.samples["eager"]
+    assert statistics.median(mine.block_ns) == pytest.approx(WORK_NS, rel=0.01)
+    for taken, calls in zip(theirs.block_ns, theirs.lengths, strict=True):
+        assert taken == pytest.approx((10 * WORK_NS * calls - 1_000) / calls)
