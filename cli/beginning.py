@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from cli import rundir
+from cli import messages, rundir
 from cli.interruptible import see_through
 from cli.live import LiveView
 from cli.options import Options
@@ -62,6 +62,7 @@ def begin(
     """
     from cli import session  # all four services: only once the input is known to be good
 
+    messages.wanted()  # before there is a directory
     directory = rundir.create(out, spec.ref.name)
     envelope = envelopes.envelope(started, cause_id=started.search_id, source=SUBMITTER, clock=SystemClock())
     rundir.write_manifest(directory, envelope, operator, stream=started.search_id, schedules=schedules)

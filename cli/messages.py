@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+from shared import logs
+from shared.settings import from_env
 
 
-@contextmanager
-def messages_to(path: Path) -> Iterator[None]:
-    """Write log messages to ``path`` for the length of the block."""
-    handler = logging.FileHandler(path, encoding="utf-8")
-    handler.setFormatter(logging.Formatter(FORMAT))
-    root = logging.getLogger()
-    before = root.level
-    root.addHandler(handler)
-    root.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        root.removeHandler(handler)
-        root.setLevel(before)
-        handler.close()
+def messages_to(path: Path) -> AbstractContextManager[None]:
+    """Write log messages to ``path`` for the length of the block, as ``LOG_*`` say.
+
+    Raises:
+        UserError: as ``wanted``.
+    """
+    return logs.written(wanted(), logging.FileHandler(path, encoding="utf-8", delay=True))
+
+
+def wanted() -> logs.LogSettings:
+    """What ``LOG_*`` ask for.
+
+    Raises:
+        UserError: names the variable that is wrong.
+    """
+    return from_env(logs.LogSettings, os.environ)

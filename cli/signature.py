@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluator_svc.tensors import TensorSpec
+from shared.child_environment import without_secrets
 from shared.dtypes import DType
 from shared.errors import OperatorError
 from shared.operators import OperatorSpec
@@ -73,6 +75,7 @@ def describe(spec: OperatorSpec) -> Signature:
             text=True,
             timeout=DESCRIBE_S,
             check=False,
+            env=without_secrets(os.environ),
             start_new_session=True,  # a terminal's Ctrl-C is ours to handle: it is no fault of the operator
         )
     except subprocess.TimeoutExpired as expired:

@@ -143,7 +143,7 @@ async def _refuse_blind(oracle: Oracle, suite: Suite, where: str) -> None:
         outputs = await oracle.perturbed(seed, other, index)
         if outputs is None:
             continue  # the reference refuses the changed value, which is dependence enough
-        moved = False
+        moved, most = False, 0.0
         for reference, output in zip(case.references, outputs, strict=True):
             if output.size != reference.declared.size:
                 raise OperatorError(
@@ -156,6 +156,14 @@ async def _refuse_blind(oracle: Oracle, suite: Suite, where: str) -> None:
                 continue
             change = np.abs(widened(output, reference.spec.dtype) - widened(reference.declared, reference.spec.dtype))
             moved |= not float(change.max()) <= max_limit(reference)
+            most = max(most, float(change.max()))
+        if not moved and most > 0.0:
+            raise OperatorError(
+                f"its output depends on input {index} by less than its check can tell: other values change it by at "
+                f"most {most:.3g}, within the error that its dtype allows",
+                where=where,
+                hint="return less of an average, or a more precise dtype: a kernel that ignores the input would pass",
+            )
         if not moved:
             raise OperatorError(
                 f"its output does not depend on input {index}",

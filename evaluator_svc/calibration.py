@@ -21,6 +21,7 @@ from pathlib import Path
 from evaluator_svc.roofline import LEVELS, MEMORY, Peaks
 from evaluator_svc.runner.program import compiler
 from shared import chips
+from shared.child_environment import without_secrets
 from shared.errors import Fatal
 from shared.machine import Processor, processor
 
@@ -99,7 +100,14 @@ def _program(cache: Path, digest: str, flags: tuple[str, ...]) -> Path:
     with tempfile.TemporaryDirectory(dir=program.parent) as scratch:
         output = Path(scratch) / "calibration"
         command = [str(compiler()), "-std=c++17", "-O3", "-fopenmp", *flags, str(SOURCE), "-o", str(output)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=BUILD_TIMEOUT_S,
+            check=False,
+            env=without_secrets(os.environ),
+        )
         if done.returncode != 0:
             raise Fatal(f"the calibration program does not build: {done.stderr.strip()[:300]}")
         output.rename(program)

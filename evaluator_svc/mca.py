@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import re
 import shutil
 from collections import OrderedDict
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluator_svc.loops import LoopFacts, Throughput
+from shared.child_environment import without_secrets
 from shared.machine import processor
 
 ITERATIONS = 100
@@ -86,6 +88,7 @@ async def _asked(tool: str, text: str, cpu: str) -> _Said:
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        env=without_secrets(os.environ),
         start_new_session=True,  # a terminal's Ctrl-C is no finding
     )
     try:

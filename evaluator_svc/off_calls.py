@@ -1,8 +1,8 @@
 """What a block on a GPU takes besides its calls: the way to the process and back, and the device's change of contexts.
 
 The controller's clock runs over all of it: a clock that stopped earlier would be one in the candidate's reach. What it
-comes to is measured with a kernel of the evaluator's own in a candidate's place, once a worker, in blocks of one call
-and of several. Of these the quick ones count, so that little rather than much is taken off a candidate's blocks.
+comes to is measured with a kernel of the evaluator's own in a candidate's place, once a worker, in blocks of two
+lengths. Of these the quick ones count, so that little rather than much is taken off a candidate's blocks.
 """
 
 from __future__ import annotations
@@ -27,9 +27,12 @@ class ModelNew(torch.nn.Module):
     def forward(self, x):
         return torch.neg(x)
 """
-SPEC = TensorSpec(shape=(1 << 20,), dtype=DType.F32)
-SEVERAL, BLOCKS, WARM_UP = 9, 20, 3
-"""Calls of the longer blocks; blocks of either length that count, and that do not."""
+SPEC = TensorSpec(shape=(1 << 24,), dtype=DType.F32)
+"""Larger than caches: its calls come from memory, as a candidate's do."""
+SHORT, LONG = 8, 32
+"""Calls of a block."""
+BLOCKS, WARM_UP = 20, 3
+"""Blocks of either length that count, and that do not."""
 QUICK = 0.1
 """Of the blocks so many are as quick, or quicker."""
 LEAST = 0.25
@@ -48,20 +51,20 @@ async def measure(launchers: Launchers, threads: int, cpus: tuple[int, ...]) -> 
         path.write_text(TEXT, encoding="utf-8")
         built = Built(path=path, digest="", log="", build_ns=0, sandbox="", host="hosted", language="triton")
         signature = Signature(arguments=(None,))
-        async with launchers.kept(built, [SPEC], [SPEC], signature, sets=SEVERAL, threads=threads, cpus=cpus) as runner:
-            taken: dict[int, list[int]] = {1: [], SEVERAL: []}
+        async with launchers.kept(built, [SPEC], [SPEC], signature, sets=LONG, threads=threads, cpus=cpus) as runner:
+            taken: dict[int, list[int]] = {SHORT: [], LONG: []}
             for turn in range(BLOCKS + WARM_UP):
                 for calls, times in taken.items():
                     elapsed_ns = await _block(runner, calls)
                     if turn >= WARM_UP:
                         times.append(elapsed_ns)
-    return besides(taken[1], taken[SEVERAL], SEVERAL)
+    return besides(taken[SHORT], taken[LONG])
 
 
-def besides(one: Sequence[float], several: Sequence[float], calls: int) -> float:
-    """From the times of blocks of one call and of ``calls`` (pure)."""
-    call_ns = max(0.0, (statistics.median(several) - statistics.median(one)) / (calls - 1))
-    return max(0.0, sorted(one)[int(QUICK * len(one))] - call_ns)
+def besides(short: Sequence[float], long: Sequence[float]) -> float:
+    """From the times of blocks of ``SHORT`` and of ``LONG`` calls (pure)."""
+    call_ns = max(0.0, (statistics.median(long) - statistics.median(short)) / (LONG - SHORT))
+    return max(0.0, sorted(short)[int(QUICK * len(short))] - SHORT * call_ns)
 
 
 def without(block_ns: float, off_calls_ns: float) -> float:

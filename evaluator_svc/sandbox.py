@@ -46,13 +46,17 @@ SLACK_THREADS = 512
 """How many more threads than now the machine may have before a box without namespaces is refused one."""
 
 
+NOTHING_BUILT = "nothing was built"
+"""In the place of a level: there was no box, because nothing foreign was run."""
+
+
 def lowered(trust: Trust, *levels: str) -> Trust:
     """``trust`` in a result whose boxes were of ``levels``: it takes namespaces or, in their place, both Landlock and
     seccomp. With less, other processes of the same user, or their files, are out of reach by one layer alone, and no
     claim is built on that: L2.
     """
     order = list(Trust)
-    for layers in (set(level.split("+")) for level in levels):
+    for layers in (set(level.split("+")) for level in levels if level != NOTHING_BUILT):
         if "namespaces" not in layers and not {"seccomp", "landlock"} <= layers:
             trust = min(trust, Trust.L2, key=order.index)
     return trust

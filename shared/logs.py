@@ -3,7 +3,8 @@
 Either way a line carries what it is about (``about``): the search, the candidate, the record, the trace. The names
 travel in a context variable, so code that logs need not know them, and tasks started meanwhile inherit them.
 
-Passwords and tokens are replaced by ``…`` wherever a message or a traceback would show one.
+Passwords, tokens and keys are replaced by ``…`` wherever a message or a traceback would show one
+(``shared/redaction.py``).
 """
 
 from __future__ import annotations
@@ -11,26 +12,18 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
 from shared import timestamps, tracing
+from shared.redaction import Redaction
 
 FORMATS = ("text", "json")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 DRIVERS = ("aiokafka", "grpc", "httpx", "motor", "opentelemetry", "pymongo", "redis")
 """Libraries that tell much at INFO; theirs begins at WARNING unless ``LOG_LEVEL`` asks for DEBUG."""
-
-HIDDEN = "…"
-_SECRET_NAMES = ("TOKEN", "PASSWORD", "SECRET", "API_KEY")
-"""Endings of environment variables whose values are never written."""
-_SECRET_LENGTH_MIN = 6
-"""A shorter value would hide ordinary words."""
-_USER_IN_URL = re.compile(r"(?<=://)[^\s/@]+@")
-_BEARER = re.compile(r"(?i)(?<=bearer )\S+")
 
 _about: ContextVar[Mapping[str, str]] = ContextVar("about", default={})  # noqa: B039 - replaced, never changed
 
@@ -62,9 +55,9 @@ def about(**names: str) -> Iterator[None]:
 
 
 @contextmanager
-def written(settings: LogSettings) -> Iterator[None]:
-    """Write what is logged in the block to standard error."""
-    handler = logging.StreamHandler()
+def written(settings: LogSettings, to: logging.Handler | None = None) -> Iterator[None]:
+    """Write what is logged in the block: to standard error, or where ``to`` writes, which is closed then."""
+    handler = to or logging.StreamHandler()
     redact = Redaction(os.environ)
     handler.setFormatter(JsonLines(redact) if settings.log_format == "json" else TextLines(redact))
     level = settings.log_level.upper()
@@ -83,23 +76,6 @@ def written(settings: LogSettings) -> Iterator[None]:
         for name, own in quiet.items():
             logging.getLogger(name).setLevel(own)
         handler.close()
-
-
-class Redaction:
-    """Takes secrets out of text: credentials in URLs, bearer tokens, and values of variables named as secrets."""
-
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        values = {
-            value
-            for name, value in environment.items()
-            if name.upper().endswith(_SECRET_NAMES) and len(value) >= _SECRET_LENGTH_MIN
-        }
-        self._secrets = sorted(values, key=len, reverse=True)  # a secret that holds another goes first
-
-    def __call__(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, HIDDEN)
-        return _BEARER.sub(HIDDEN, _USER_IN_URL.sub(f"{HIDDEN}@", text))
 
 
 class TextLines(logging.Formatter):

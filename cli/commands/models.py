@@ -17,12 +17,14 @@ from rich.table import Table
 
 from shared.clock import SystemClock
 from shared.errors import UserError
+from shared.settings import PortSettings
+from shared.settings import from_env as ports_from_env
 from shared.usage import cost_text, in_words
 from synthesizer_svc import settings
 from synthesizer_svc.model import probes
 from synthesizer_svc.model.configuration import EndpointSettings
 from synthesizer_svc.model.endpoints_file import written
-from synthesizer_svc.model.opening import open_transport
+from synthesizer_svc.model.opening import open_transport, paid_by_the_day
 from synthesizer_svc.model.prices import Prices
 from synthesizer_svc.model.probing import Report, probe
 
@@ -76,7 +78,8 @@ def check(name: str | None, file: Path | None, as_json: bool) -> None:
     """Ask the endpoint NAME, or every one, a few short questions that show what it does.
 
     They find out whether it can be reached and takes the key, knows the model, streams, counts tokens, repeats an
-    answer by its seed, follows a JSON schema, and caches a prefix. The most that they can cost is told before.
+    answer by its seed, follows a JSON schema, and caches a prefix. The most that they can cost is told before, and the
+    day's budget (MODEL_BUDGET_DAY_COST, MODEL_BUDGET_DAY_TOKENS) pays: what would exceed it is not asked.
 
     \b
     Example:
@@ -121,9 +124,12 @@ async def _probe(endpoint: EndpointSettings, *, quiet: bool) -> Report:
             f"{bound.input_tokens:,} tokens read and {bound.output_tokens:,} written, "
             f"cost at most {cost_text(bound.cost_micro)} {endpoint.prices.currency}"
         )
+    budget, clock = settings.budget(os.environ), SystemClock()
+    store_url = ports_from_env(PortSettings, os.environ).store_url
     transport = open_transport(endpoint)
     try:
-        return await probe(endpoint, transport, SystemClock())
+        async with paid_by_the_day(budget, store_url, clock) as payer:
+            return await probe(endpoint, transport, clock, payer)
     finally:
         await transport.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import tempfile
@@ -12,6 +13,7 @@ from pathlib import Path
 from evaluator_svc.runner.program import cache_directory, compiler
 from evaluator_svc.sandbox import Mount
 from shared import chips
+from shared.child_environment import without_secrets
 from shared.errors import ChipError
 
 CHIP = "riscv-rvv"
@@ -56,7 +58,14 @@ def plugin() -> Path:
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         output = Path(scratch) / "counter.so"
         command = [str(compiler()), "-x", "c", "-std=gnu11", "-O2", "-shared", "-fPIC", str(source), "-o", str(output)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=BUILD_TIMEOUT_S,
+            check=False,
+            env=without_secrets(os.environ),
+        )
         if done.returncode != 0:
             raise ChipError(f"cannot build the counting plugin: {done.stderr.strip()[:200]}", where=CHIP)
         output.rename(target)

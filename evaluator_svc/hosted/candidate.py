@@ -13,6 +13,7 @@ import json
 import mmap
 import os
 import socket
+import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -143,7 +144,8 @@ class _Candidate:
 
     def _load(self) -> None:
         told = self._told
-        importlib.import_module("evaluator_svc.hosted.extensions").install(Path(self._directory))
+        if EXTENSIONS in sys.modules or "cpp_extension" in told["text"]:  # importing it takes a while
+            importlib.import_module("evaluator_svc.hosted.extensions").install(Path(self._directory))
         if told["interpreted"]:
             importlib.import_module("evaluator_svc.hosted.interpreter").install()
         if told["offline"]:

@@ -13,7 +13,6 @@ import importlib.util
 import inspect
 import json
 import types
-from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,8 @@ from typing import Any
 import torch
 from torch.utils import cpp_extension
 
-CALLS: Counter[str] = Counter()
-"""``extension.function`` -> calls so far, of every extension of this process."""
+from evaluator_svc.hosted.extension_calls import CALLS
+
 IRRELEVANT = ("build_directory", "verbose", "keep_intermediates", "use_pch", "extra_include_paths")
 """Arguments that do not change what is built, or name places, which differ between the build box and the runner."""
 

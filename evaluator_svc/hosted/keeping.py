@@ -29,6 +29,8 @@ class Keeping:
     library: str = LIBRARY
     tensors: str = "cuda"
     refused: str = ""
+    opened: bool = False
+    """A candidate's box has shown that it can be done."""
     _driver: Driver | None = None
 
     def ask(self) -> str:

@@ -127,7 +127,7 @@ class KeptRunner(HostedRunner):
         if self._alone and self._rest is None:
             self._rest = Rest(self._memory.probe_ns)
         try:
-            return Session(
+            session = Session(
                 zygote,
                 self._candidate,
                 self._buffers,
@@ -142,8 +142,12 @@ class KeptRunner(HostedRunner):
         except Fatal as error:
             if UNOPENED not in str(error):
                 raise
+            if self._keeping.opened:  # one box says nothing of others, where others could
+                raise Retryable(str(error)) from error
             self._keeping.refused = str(error)
             raise Retryable(f"from now on results are copied by the candidate's side: {error}") from error
+        self._keeping.opened = True
+        return session
 
     def _weights_of(self, set_: int, index: int) -> Any:
         return on_host(self.input_bytes(set_, index))

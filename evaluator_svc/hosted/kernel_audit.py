@@ -18,7 +18,7 @@ import torch
 from torch._library.custom_ops import OPDEFS
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from evaluator_svc.hosted import extensions
+from evaluator_svc.hosted.extension_calls import CALLS
 
 SHOWN = 8
 """Names of each kind in a report, the costliest first: it must fit a page."""
@@ -83,7 +83,7 @@ class Audit:
         self._undo: list[Callable[[], None]] = []
 
     def __enter__(self) -> Self:
-        self._before = extensions.CALLS.copy()
+        self._before = CALLS.copy()
         self._watch_launches()
         self._mode.__enter__()  # type: ignore[no-untyped-call]
         return self
@@ -92,7 +92,7 @@ class Audit:
         self._mode.__exit__(*exception)  # type: ignore[no-untyped-call]
         while self._undo:
             self._undo.pop()()
-        self._own.update(extensions.CALLS - self._before)
+        self._own.update(CALLS - self._before)
 
     def report(self) -> dict[str, Any]:
         """What was seen, as plain data.

@@ -224,7 +224,7 @@ class Session:
             failed = self._changed(page, [secrets.choice(sets)])
         if failed is not None:
             return child.end(failed)
-        clock = wire.read_clock(page) if self._kept is None else None
+        clock = wire.read_clock(page) if calls and self._kept is None else None  # of no calls it is the last ones'
         failed = ending.impossible_clock(clock, elapsed)
         if failed is not None:
             return child.end(failed)

@@ -14,6 +14,7 @@ from pathlib import Path
 import platformdirs
 
 from evaluator_svc.sandbox import Mount, Sandbox, detect
+from shared.child_environment import without_secrets
 from shared.errors import ChipError
 
 HERE = Path(__file__).parent
@@ -105,7 +106,14 @@ def _built(source: str, name: str, options: tuple[str, ...]) -> Path:
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         output = Path(scratch) / name
         command = [str(compiler_path), "-std=c++17", "-O2", f"-I{ABI}", str(HERE / source), "-o", str(output), *options]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=BUILD_TIMEOUT_S,
+            check=False,
+            env=without_secrets(os.environ),
+        )
         if done.returncode != 0:
             first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[:200])
             raise ChipError(

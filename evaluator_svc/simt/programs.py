@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import tempfile
 from functools import cache
 from pathlib import Path
 
 from evaluator_svc.runner.program import ABI, INSTALL_COMPILER, cache_directory, compiler
+from shared.child_environment import without_secrets
 from shared.errors import ChipError
 
 HERE = Path(__file__).parent
@@ -33,7 +35,14 @@ def emulator(warp: int, *, counting: bool) -> Path:
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         output = Path(scratch) / "simt.o"
         command = [str(compiler()), *options, f"-I{ABI}", str(SOURCE), "-o", str(output)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=BUILD_TIMEOUT_S,
+            check=False,
+            env=without_secrets(os.environ),
+        )
         if done.returncode != 0:
             raise ChipError(f"cannot build the emulator of blocks: {done.stderr[:200]}", hint=INSTALL_COMPILER)
         output.rename(target)

@@ -32,6 +32,7 @@ PROGRAM_FILES = tuple(
         HEADER,
         Path("evaluator_svc/__init__.py"),
         Path("evaluator_svc/hosted/__init__.py"),
+        Path("evaluator_svc/hosted/extension_calls.py"),
         Path("evaluator_svc/hosted/extensions.py"),
     )
 )

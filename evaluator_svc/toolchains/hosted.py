@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 import subprocess
 import sys
 import time
@@ -24,6 +25,7 @@ from evaluator_svc.scratch import BUILD, Scratch
 from evaluator_svc.toolchains import BuildFailed, Built, module_artefacts, module_form
 from evaluator_svc.toolchains.build_box import BuildLimits, Finished, beyond_limits
 from evaluator_svc.toolchains.extension_box import PROGRAM_FILES, ExtensionBox
+from shared.child_environment import without_secrets
 from shared.errors import ChipError
 from shared.events import Entry, Status
 
@@ -127,7 +129,13 @@ def read_form(source: str) -> module_form.Form:
     try:
         # In a session of its own: a terminal's Ctrl-C is no fault of the text.
         done = subprocess.run(
-            command, input=text, capture_output=True, timeout=FORM_TIMEOUT_S, check=False, start_new_session=True
+            command,
+            input=text,
+            capture_output=True,
+            timeout=FORM_TIMEOUT_S,
+            check=False,
+            env=without_secrets(os.environ),
+            start_new_session=True,
         )
     except subprocess.TimeoutExpired:
         return module_form.Form(problem=FORM_UNREADABLE)

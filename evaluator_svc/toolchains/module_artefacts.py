@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from evaluator_svc.sandbox import NOTHING_BUILT
 from evaluator_svc.toolchains import Built
 from evaluator_svc.toolchains.artefacts import RECORD, settle
 from shared.events import Entry
@@ -61,7 +62,7 @@ def _built(directory: Path, record: Mapping[str, Any], *, build_ns: int) -> Buil
         digest=record["files"][NAME],
         log=record["log"],
         build_ns=build_ns,
-        sandbox=record["sandbox"],
+        sandbox=record["sandbox"] if libraries else NOTHING_BUILT,
         host="hosted",
         language=record["language"],
         extensions=directory / EXTENSIONS if libraries else None,

@@ -43,16 +43,17 @@ def call(request: CompletionRequest, model: str, capabilities: Capabilities, sam
         body["output_config"] = {"format": {"type": "json_schema", "schema": json.loads(request.schema)}}
     if capabilities.streaming:
         body["stream"] = True
-    return Call(path="/messages", body=json.dumps(body).encode(), headers=(("anthropic-version", VERSION),))
+    version = ("anthropic-version", VERSION)
+    return Call(path="/messages", body=json.dumps(body).encode(), headers=(version,), streams=capabilities.streaming)
 
 
 def whole(draft: Draft, answer: Mapping[str, object]) -> None:
     """Take in an answer that did not stream."""
-    _message(draft, answer)
     blocks = answer.get("content")
     for block in blocks if isinstance(blocks, list) else ():
         if isinstance(block, dict):
             _part(draft, block)
+    _message(draft, answer)
     draft.end = _end(answer)
 
 
@@ -84,7 +85,9 @@ def _message(draft: Draft, message: Mapping[str, object]) -> None:
 
 
 def _counts(draft: Draft, usage: object) -> None:
-    """Counts are cumulative, and those of the prompt exclude each other: here they add up to all of it."""
+    """Counts are cumulative, and those of the prompt exclude each other: here they add up to all of it. What a stream
+    counts at its beginning as written says nothing of what follows.
+    """
     if not isinstance(usage, dict):
         return
     fresh, output = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
@@ -99,9 +102,9 @@ def _counts(draft: Draft, usage: object) -> None:
 def _part(draft: Draft, part: Mapping[str, object]) -> None:
     text = part.get("text")
     if part.get("type") in ("text", "text_delta") and isinstance(text, str) and text:
-        draft.text.append(text)
+        draft.says(text)
     elif part.get("type") in ("thinking", "thinking_delta", "redacted_thinking"):
-        draft.thought = True
+        draft.thinks()
 
 
 def _end(message: Mapping[str, object]) -> End | None:

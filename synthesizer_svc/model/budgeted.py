@@ -50,7 +50,7 @@ class BudgetSettings:
     cost: float = 0.0
     """For a search that names no limit of its own, in the currency of the endpoints' prices."""
     day_tokens: int = 0
-    """For all searches of this store together, from midnight to midnight UTC."""
+    """For all searches of this store and ``models check`` together, from midnight to midnight UTC."""
     day_cost: float = 0.0
     """The same, in currency."""
     days_url: str = ""
@@ -141,6 +141,7 @@ class Budgets:
             yield bill
         finally:
             if bill.usage is not None:  # otherwise nobody knows, and it stays reserved
+                _compare(_amount(bill.usage), entry)
                 await self._settle(reserved, entry, _amount(bill.usage))
 
     async def spent(self, search_id: str) -> Amount:
@@ -265,6 +266,17 @@ async def _notified(condition: asyncio.Condition, seconds: float) -> None:
             await condition.wait()
     except TimeoutError:
         return
+
+
+def _compare(paid: Amount, reserved: Entry) -> None:
+    """Say so where an endpoint counts more than a call could take: budgets cannot hold what nobody could foresee."""
+    if paid.tokens > reserved.amount.tokens or paid.cost_micro > reserved.amount.cost_micro != UNKNOWN:
+        log.warning(
+            "model endpoint %s counts %d tokens (cost %s) for a call that was to take %d (%s) at most: "
+            "budgets may be exceeded by such differences",
+            reserved.endpoint, paid.tokens, cost_text(paid.cost_micro),
+            reserved.amount.tokens, cost_text(reserved.amount.cost_micro),
+        )  # fmt: skip
 
 
 def _amount(usage: Usage) -> Amount:

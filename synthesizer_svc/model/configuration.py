@@ -29,6 +29,7 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from shared.errors import UserError
+from shared.redaction import never_show
 from synthesizer_svc.model.capabilities import Capabilities, Protocol
 from synthesizer_svc.model.presets import PRESETS, preset_for
 from synthesizer_svc.model.prices import Prices
@@ -237,6 +238,7 @@ def _key(given: Mapping[str, Any], where: str, environment: Mapping[str, str]) -
         raise UserError("is empty" if file else "is not set", where=source)
     if not _VISIBLE.fullmatch(text.strip()):
         raise UserError("holds what no key has: spaces, line ends or letters beyond ASCII", where=source)
+    never_show(text.strip())
     return Secret(text.strip())
 
 

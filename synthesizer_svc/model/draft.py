@@ -10,7 +10,7 @@ from synthesizer_svc.model import Completion, CompletionRequest, ModelErrorCode
 from synthesizer_svc.model.capabilities import Capabilities, Reasoning
 from synthesizer_svc.model.estimate import most, prompt_tokens, text_tokens
 from synthesizer_svc.model.faults import Fault, garbled, shortened
-from synthesizer_svc.model.prices import Prices, cost_micro
+from synthesizer_svc.model.prices import Prices, cost_micro, dearest_micro
 
 TOKENS_MAX = 1 << 40
 """A count beyond this is none."""
@@ -33,7 +33,9 @@ class End(StrEnum):
 
 @dataclass(kw_only=True)
 class Draft:
-    """What has arrived. Counts are None until the endpoint gives them; ``input_tokens`` includes cached ones."""
+    """What has arrived. Counts are None until the endpoint gives them; ``input_tokens`` includes cached ones, and
+    ``output_tokens`` all that was written before: with more of the answer it is None again.
+    """
 
     text: list[str] = field(default_factory=list)
     thought: bool = False
@@ -48,6 +50,20 @@ class Draft:
     cached_tokens: int | None = None
     cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
+
+    def says(self, text: str) -> None:
+        """Take in more of the text."""
+        self.text.append(text)
+        self.output_tokens = None
+
+    def thinks(self) -> None:
+        """Take in that it reasons."""
+        self.thought, self.output_tokens = True, None
+
+    def declines(self, text: str) -> None:
+        """Take in more of a refusal."""
+        self.refusal.append(text)
+        self.output_tokens = None
 
     def concluded(self, request: CompletionRequest, capabilities: Capabilities, prices: Prices) -> Completion:
         """The answer.
@@ -77,7 +93,7 @@ class Draft:
         prompt = self.input_tokens or None
         if prompt is not None and cached + written > prompt:
             prompt, cached, written = None, 0, 0
-        output = self.output_tokens if self.output_tokens or not self.text else None
+        output = self.output_tokens or (None if self.text or self.refusal or self.thought else self.output_tokens)
         if self.end is None and not self.whole:
             output = None  # of a stream so far
         used = Usage(
@@ -89,7 +105,9 @@ class Draft:
             requests=1,
             estimated=prompt is None or output is None,
         )
-        return replace(used, cost_micro=cost_micro(used, prices))
+        # Of a prompt that nobody counted, any part may have been written to a cache.
+        cost = dearest_micro(used, prices) if prompt is None else cost_micro(used, prices)
+        return replace(used, cost_micro=cost)
 
     def _output_at_most(self, request: CompletionRequest, capabilities: Capabilities) -> int:
         """A stream that was cut, or a model that thinks in secret, may have generated more than anybody saw."""
@@ -110,7 +128,7 @@ def unanswered(request: CompletionRequest, *, generating: bool, prices: Prices) 
     used = most(request)
     if not generating:
         used = replace(used, output_tokens=0)
-    return replace(used, cost_micro=cost_micro(used, prices))
+    return replace(used, cost_micro=dearest_micro(used, prices))
 
 
 def replace_usage(fault: Fault, usage: Usage) -> Fault:

@@ -179,7 +179,7 @@ class Endpoint:
         return replace(request, output_tokens_max=min(longest, request.output_tokens_max))
 
     def _failed(self, fault: Fault, usage: Usage, remaining_s: float) -> ModelError:
-        waits = fault.again and fault.retry_after_s > remaining_s
+        waits = fault.again and fault.retry_after_s > max(0.0, remaining_s)
         attempts = f" ({usage.requests} requests)" if usage.requests > 1 else ""
         return ModelError(
             fault.code,

@@ -18,6 +18,10 @@ class Call:
     """Beneath the endpoint's URL, e.g. ``/chat/completions``."""
     body: bytes = b""
     headers: Headers = ()
+    streams: bool = False
+    """Whether a stream is asked for: its connection is closed afterwards. Some servers close it as they end a stream,
+    and the next question would be lost with it, and may have been billed.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

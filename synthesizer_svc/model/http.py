@@ -2,8 +2,8 @@
 
 httpx is frozen at 0.28; a fork with the same calls goes on. Changing to it is this file. Defaults that are overridden:
 redirects stay unfollowed (a redirect would carry the key elsewhere), compression is declined (a small answer could
-unpack into a huge one), a connection is reused for less time than servers keep it, and the whole exchange has a
-deadline, because httpx's timeouts are for each read: an answer that drips would never end.
+unpack into a huge one), a connection is reused for less time than servers keep it, and not after a stream, and the
+whole exchange has a deadline, because httpx's timeouts are for each read: an answer that drips would never end.
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ class HttpTransport:
             "POST" if call.body else "GET",
             call.path.removeprefix("/"),
             content=call.body or None,
-            headers={"content-type": "application/json", **dict(call.headers)} if call.body else dict(call.headers),
+            headers=dict(call.headers)
+            | ({"content-type": "application/json"} if call.body else {})
+            | ({"connection": "close"} if call.streams else {}),
         )
         response = await self._client.send(request, stream=True)
         try:
@@ -106,7 +108,7 @@ class HttpTransport:
 
 
 async def _read_off(chunks: AsyncIterator[bytes]) -> None:
-    """What follows an answer, when it is there already: only a connection that was read to its end is used again."""
+    """What follows an answer, when it is there already: a server that is ending it is not cut off."""
     try:
         async with asyncio.timeout(READ_OFF_S):
             async for _ in chunks:

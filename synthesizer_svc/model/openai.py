@@ -46,29 +46,27 @@ def call(request: CompletionRequest, model: str, capabilities: Capabilities, sam
         body["stream"] = True
         if capabilities.stream_usage:
             body["stream_options"] = {"include_usage": True}
-    return Call(path="/chat/completions", body=json.dumps(body).encode())
+    return Call(path="/chat/completions", body=json.dumps(body).encode(), streams=capabilities.streaming)
 
 
 def whole(draft: Draft, answer: Mapping[str, object]) -> None:
     """Take in an answer that did not stream."""
-    _common(draft, answer)
     choice = _first_choice(answer)
-    if choice is None:
-        return
-    message = choice.get("message")
-    _said(draft, message if isinstance(message, dict) else {})
-    draft.end = _end(choice) or End.OWN
+    if choice is not None:
+        message = choice.get("message")
+        _said(draft, message if isinstance(message, dict) else {})
+        draft.end = _end(choice) or End.OWN
+    _common(draft, answer)
 
 
 def event(draft: Draft, name: str, told: Mapping[str, object]) -> None:  # noqa: ARG001 - as every protocol's
     """Take in an event of a stream."""
-    _common(draft, told)
     choice = _first_choice(told)
-    if choice is None:
-        return
-    delta = choice.get("delta")
-    _said(draft, delta if isinstance(delta, dict) else {})
-    draft.end = _end(choice) or draft.end
+    if choice is not None:
+        delta = choice.get("delta")
+        _said(draft, delta if isinstance(delta, dict) else {})
+        draft.end = _end(choice) or draft.end
+    _common(draft, told)
 
 
 def ends(draft: Draft, name: str, data: str) -> bool:  # noqa: ARG001 - as every protocol's
@@ -127,10 +125,12 @@ def _first_choice(told: Mapping[str, object]) -> Mapping[str, object] | None:
 
 
 def _said(draft: Draft, message: Mapping[str, object]) -> None:
-    draft.text.extend(_texts(message.get("content")))
-    draft.refusal.extend(_texts(message.get("refusal")))
+    for text in _texts(message.get("content")):
+        draft.says(text)
+    for text in _texts(message.get("refusal")):
+        draft.declines(text)
     if message.get("reasoning") or message.get("reasoning_content"):
-        draft.thought = True
+        draft.thinks()
 
 
 def _texts(content: object) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -118,6 +119,23 @@ def open_endpoint(
         breaker=breaker,
         payer=payer,
     )
+
+
+@asynccontextmanager
+async def paid_by_the_day(budget: BudgetSettings, store_url: str, clock: Clock) -> AsyncIterator[Payer | None]:
+    """Who pays for questions that no search asks: the day's budget, nobody where it has no limit.
+
+    ``store_url`` is the searches' store. The day's account is opened with the first question, which raises
+    ``UserError`` or ``Unavailable`` when it cannot be.
+    """
+    if budget.of_a_day == ModelBudget():
+        yield None
+        return
+    days = DayBook(budget.days_url or store_url)
+    try:
+        yield Budgets(days, clock, budget)
+    finally:
+        await days.close()
 
 
 def open_transport(settings: EndpointSettings) -> HttpTransport:

@@ -16,6 +16,8 @@ from synthesizer_svc.model.estimate import most
 from synthesizer_svc.model.prices import dearest_micro
 
 DEADLINE_S = 120.0
+ATTEMPTS_MAX = 2
+"""At a question, of which one may have been answered; the prompt of the other may have been read all the same."""
 ANSWER_TOKENS = 16
 STORY_TOKENS = 24
 SCHEMA_TOKENS = 64
@@ -73,7 +75,11 @@ def at_most(settings: EndpointSettings) -> Usage:
         questions += seeded_questions()
     if settings.capabilities.schema is not SchemaOutput.NONE:
         questions += [schema_question()] * 2
-    return total(*(replace(one, cost_micro=dearest_micro(one, settings.prices)) for one in map(most, questions)))
+    answered = [most(question) for question in questions]
+    in_vain = [replace(one, output_tokens=0, requests=0) for one in answered] * (ATTEMPTS_MAX - 1)
+    return total(
+        *(replace(one, cost_micro=dearest_micro(one, settings.prices)) for one in (*answered, *in_vain)),
+    )
 
 
 def seed_support(first: Completion, again: Completion, other: Completion) -> Support:

@@ -19,9 +19,10 @@ from synthesizer_svc.model.configuration import EndpointSettings
 from synthesizer_svc.model.endpoint import Endpoint
 from synthesizer_svc.model.exchange import Call, Head, Reader, Transport, TransportFault
 from synthesizer_svc.model.faults import refused, shortened
+from synthesizer_svc.model.paying import Payer
 from synthesizer_svc.model.retrying import RetrySettings
 
-RETRY = RetrySettings(attempts_max=2, billed_attempts_max=1)
+RETRY = RetrySettings(attempts_max=probes.ATTEMPTS_MAX, billed_attempts_max=1)
 LIST_BYTES = 4 << 20
 PATIENT = BreakerSettings(failures_max=1_000)
 
@@ -60,21 +61,32 @@ class Report:
         self.settings = replace(self.settings, capabilities=capabilities)
 
 
-async def probe(settings: EndpointSettings, transport: Transport, clock: Clock) -> Report:
-    """Ask ``settings``' endpoint; a question that fails is a finding. It costs at most ``probes.at_most``."""
-    probing = _Probing(settings, transport, clock)
+class _Spent(Exception):
+    """Who pays does not allow a question."""
+
+
+async def probe(settings: EndpointSettings, transport: Transport, clock: Clock, payer: Payer | None = None) -> Report:
+    """Ask ``settings``' endpoint; a question that fails is a finding. It costs at most ``probes.at_most``.
+
+    ``payer`` allows each question. One that it does not allow is the last, and the report's settings are those that
+    were given: half of what was to be found out is no record.
+    """
+    probing = _Probing(settings, transport, clock, payer)
     await probing.models()
-    if await probing.answer():
-        await probing.seed()
-        await probing.schema()
-        await probing.cache()
+    try:
+        if await probing.answer():
+            await probing.seed()
+            await probing.schema()
+            await probing.cache()
+    except _Spent:
+        probing.report.settings = settings
     return probing.report
 
 
 class _Probing:
-    def __init__(self, settings: EndpointSettings, transport: Transport, clock: Clock) -> None:
+    def __init__(self, settings: EndpointSettings, transport: Transport, clock: Clock, payer: Payer | None) -> None:
         self.report = Report(settings=settings)
-        self._transport, self._clock = _Watched(transport), clock
+        self._transport, self._clock, self._payer = _Watched(transport), clock, payer
 
     @property
     def _can(self) -> Capabilities:
@@ -172,7 +184,7 @@ class _Probing:
         self.report.learn(caching=found)
 
     async def _ask(self, what: str, question: CompletionRequest) -> Completion | None:
-        """An answer, or a finding."""
+        """An answer, or a finding. Raises ``_Spent`` when nobody pays."""
         async with self._endpoint() as endpoint:
             try:
                 answer = await endpoint.complete(question)
@@ -180,6 +192,8 @@ class _Probing:
                 self.report.usage = total(self.report.usage, error.usage)
                 # A question too long for the endpoint is no fault of its.
                 self.report.note(what, f"{error.code}: {error.detail}", well=error.code == ModelErrorCode.CONTEXT)
+                if error.code == ModelErrorCode.BUDGET:
+                    raise _Spent from error
                 return None
         self.report.usage = total(self.report.usage, answer.usage)
         if endpoint.capabilities != self._can:
@@ -198,6 +212,7 @@ class _Probing:
             clock=self._clock,
             retry=RETRY,
             breaker=PATIENT,
+            payer=self._payer,
         )
 
     def _refused_meanwhile(self, left: Capabilities) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-HIDDEN = "…"
-SHORT = 6
+from shared.redaction import HIDDEN, SECRET_LENGTH_MIN, spellings
+
+SHORT = SECRET_LENGTH_MIN
 """Shorter ones are placeholders ("EMPTY", "none"): taking them out of texts would hide ordinary words."""
 
 
@@ -22,10 +23,13 @@ class Secret:
         return self._value
 
     def hide(self, text: str) -> str:
-        """``text`` without this secret, for whatever an endpoint says; nor with its beginning, where it was cut."""
+        """``text`` without this secret, for whatever an endpoint says, as JSON or a page may write it; nor with its
+        beginning, where it was cut.
+        """
         if len(self._value) < SHORT:
             return text
-        text = text.replace(self._value, HIDDEN)
+        for spelled in sorted(spellings(self._value), key=len, reverse=True):
+            text = text.replace(spelled, HIDDEN)
         said, cut = (text[: -len(HIDDEN)], HIDDEN) if text.endswith(HIDDEN) else (text, "")
         for shown in range(len(self._value) - 1, SHORT - 1, -1):
             if said.endswith(self._value[:shown]):

@@ -7,7 +7,7 @@
 Each search is one of the product's command line, and its numbers are the evaluator's re-measured ones. Beside it one
 process times eager, ``torch.compile``, ``max-autotune``, what else is named below and the exported artefact by Triton's
 ``do_bench``. What was found is kept in ``docs/results/<chip>.json`` operator by operator, and no new one is begun
-after ``--seconds``: the next run goes on with those that are missing. ``--page`` writes the page anew and runs nothing.
+after ``--seconds``: the next run goes on with those that are missing, or had another number of evaluations. ``--page`` writes the page anew and runs nothing.
 """
 
 from __future__ import annotations
@@ -127,6 +127,12 @@ def machine() -> str:
     return f"{name}; torch {torch}, Triton {triton}"
 
 
+def _asked(kept: Mapping[str, Any], name: str) -> int | None:
+    """How many evaluations an operator's search had; None without one."""
+    asked: int | None = kept["operators"].get(name, {}).get("asked")
+    return asked
+
+
 @click.command()
 @click.option("--evaluations", default=64, show_default=True)
 @click.option("--seed", default=0, show_default=True)
@@ -152,7 +158,7 @@ def main(
     kept: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"operators": {}}
     names = [n for n in only.split(",") if n] or sorted(p.stem for p in SUITE.glob("*.py"))
     begin = time.monotonic()
-    for name in [] if only_page else [n for n in names if n not in kept["operators"]]:
+    for name in [] if only_page else [n for n in names if _asked(kept, n) != evaluations]:
         if time.monotonic() - begin > seconds:
             break
         out = ROOT / "runs" / f"bench-{chip}-{time.strftime('%Y%m%d-%H%M%S')}" / name
@@ -162,7 +168,7 @@ def main(
         command = f"python -m tests.bench.gpu_operators --evaluations {evaluations}"
         date = f"{datetime.now(UTC):%Y-%m-%d}"
         kept |= {"command": command, "machine": machine(), "evaluations": evaluations, "date": date}
-        kept["operators"][name] = {"result": result, "beside": around}
+        kept["operators"][name] = {"asked": evaluations, "result": result, "beside": around}
         file.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
         click.echo(f"{row(name, kept['operators'][name])} {result['wall_s']:.0f} s")
         click.echo(beside_row(name, kept["operators"][name]))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-
 from tests.fakes.fault_server import Script, Wire
 
 TEXT = "```cpp\nint größe = 1; // 好 🙂\n```"
@@ -77,36 +74,6 @@ def cut_after(body: bytes, status: int = 200) -> Script:
     return script
 
 
-def stream_of(*events: object, ends: bool = True) -> Script:
-    """These events; then the stream ends, or its connection does."""
-
-    async def script(wire: Wire) -> None:
-        await wire.begin_stream()
-        for told in events:
-            await wire.event(told)
-        if ends:
-            await wire.end_stream()
-        else:
-            wire.close()
-
-    return script
-
-
-def in_pieces(size: int, kind: str = "text/event-stream") -> Script:
-    """A good answer cut anywhere, characters included, with comments and all kinds of line ends."""
-    events = [delta(TEXT), delta(finish="stop"), {"choices": [], "usage": USAGE}]
-    lines = [f"data: {json.dumps(told, ensure_ascii=False)}" for told in events]
-    stream = f": hello\r\n\r\n{lines[0]}\r\n\r\n{lines[1]}\n\n: ping\n\n{lines[2]}\r\rdata: [DONE]\n\n".encode()
-
-    async def script(wire: Wire) -> None:
-        await wire.begin_stream(kind)
-        for start in range(0, len(stream), size):
-            await wire.chunk(stream[start : start + size])
-        await wire.end_stream()
-
-    return script
-
-
 async def silent(wire: Wire) -> None:
     """Nothing, not even a head."""
     await wire.hang()
@@ -119,30 +86,6 @@ async def stalled(wire: Wire) -> None:
     await wire.hang()
 
 
-async def dripping(wire: Wire) -> None:
-    """A byte now and then, for ever: no single read takes long."""
-    await wire.begin_stream()
-    while True:
-        await wire.chunk(b":")
-        await asyncio.sleep(0.02)
-
-
-async def endless(wire: Wire) -> None:
-    """Text without end."""
-    await wire.begin_stream()
-    while True:
-        await wire.event(delta("x" * 60_000))
-
-
-async def unclosed(wire: Wire) -> None:
-    """A good answer, after which the connection stays open."""
-    await wire.begin_stream()
-    await wire.event(delta(TEXT))
-    await wire.event(delta(finish="stop", usage=USAGE))
-    await wire.event("[DONE]")
-    await wire.hang()
-
-
 async def reset(wire: Wire) -> None:
     wire.reset()
 
@@ -150,12 +93,6 @@ async def reset(wire: Wire) -> None:
 async def closed(wire: Wire) -> None:
     """No answer: what a connection gives that the server had just closed."""
     wire.close()
-
-
-async def reset_in_stream(wire: Wire) -> None:
-    await wire.begin_stream()
-    await wire.event(delta("he"))
-    wire.reset()
 
 
 async def not_http(wire: Wire) -> None:

@@ -218,6 +218,22 @@ def test_a_box_that_opens_no_memory_turns_the_worker_to_the_other_way(lab, devic
     assert "cannot be opened" in runner._keeping.refused
 
 
+def test_one_box_that_opens_no_memory_says_nothing_where_others_could(lab, monkeypatch) -> None:
+    first, runner = lab.open(RIGHT), lab.open(RIGHT)
+    runner._keeping = first._keeping
+
+    async def go(one: KeptRunner) -> None:
+        async with one:
+            pass
+
+    lab.loop.run(go(first))
+    told = first._keeping.told
+    monkeypatch.setattr(type(runner._keeping), "told", lambda self, memory: {**told(memory), "handle": "00" * 64})
+    with pytest.raises(Retryable, match="cannot be opened"):
+        lab.loop.run(go(runner))
+    assert not runner._keeping.refused
+
+
 def test_nothing_of_it_reaches_a_candidate_on_the_processor(lab) -> None:
     async def go() -> None:
         async with Lab.open(lab, RIGHT, sets=2) as runner:

@@ -16,12 +16,12 @@ from tests.integration.hosted_build.modules import PLAIN, building, module, sour
 LOADED = """
 import sys
 from pathlib import Path
-from evaluator_svc.hosted import extensions
+from evaluator_svc.hosted import extension_calls, extensions
 extensions.install(Path(sys.argv[2]) if sys.argv[2] else None)
 names = {}
 exec(compile(open(sys.argv[1]).read(), "kernel.py", "exec"), names)
 print(eval(sys.argv[3], names))
-print(dict(extensions.CALLS))
+print(dict(extension_calls.CALLS))
 """
 
 

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import sys
 
 import pytest
 
+from shared.adapters import open_store
 from shared.clock import SystemClock
 from synthesizer_svc.model import probes
 from synthesizer_svc.model.capabilities import Caching, Capabilities, Protocol, SchemaOutput, Support
 from synthesizer_svc.model.configuration import read
 from synthesizer_svc.model.endpoints_file import written
+from synthesizer_svc.model.ledger import ENTRIES, Ledger
 from synthesizer_svc.model.opening import open_transport
 from synthesizer_svc.model.probing import probe
+from synthesizer_svc.model.secret import Secret
 from tests import model_server
 from tests.aio import on_loop
 from tests.fakes import endpoint_answers as endpoint
 from tests.fakes.capable_endpoint import CapableEndpoint
-from tests.fakes.fault_server import fault_server
+from tests.fakes.dialect_scripts import stream_of
+from tests.fakes.fault_server import Script, Wire, fault_server
 from tests.integration.model.asking import settings_for
 
 KEY = "sk-planted-0123456789"
@@ -93,19 +98,43 @@ async def test_a_key_that_is_refused_ends_the_questions():
     assert len(server.received) == 2
 
 
+def cut_every_other_time(inner: Script) -> Script:
+    """Before any byte; the list of models does not count."""
+    asked = itertools.count()
+
+    async def script(wire: Wire) -> None:
+        if wire.request.method == "POST" and next(asked) % 2 == 0:
+            return wire.close()
+        return await inner(wire)
+
+    return script
+
+
 @on_loop
 async def test_the_questions_cost_no_more_than_is_told_before():
     for server in (
         CapableEndpoint(),
         CapableEndpoint(counts=False, schemas=""),
-        endpoint.stream_of(endpoint.delta("x")),
+        cut_every_other_time(CapableEndpoint(counts=False, schemas="", context={})),
+        stream_of(endpoint.delta("x")),
     ):
         report, asked = await probed(server)
         bound, usage = probes.at_most(settings_for(asked)), report.usage
         assert usage.input_tokens <= bound.input_tokens
         assert usage.output_tokens <= bound.output_tokens
         assert 0 < usage.cost_micro <= bound.cost_micro
-        assert len(asked.received) - 1 <= bound.requests
+        assert len(asked.received) - 1 <= bound.requests * probes.ATTEMPTS_MAX
+
+
+@on_loop
+async def test_a_list_of_models_that_redirects_is_not_followed_with_the_key():
+    async with fault_server(endpoint.answered(200, {"data": []})) as elsewhere:
+        away = endpoint.answered(302, b"", f"location: {elsewhere.url}/models")
+        report, server = await probed(away, key=Secret(KEY))
+        assert elsewhere.connections == 0
+    assert "a redirect (302), which is not followed" in found(report)["models listed"]
+    assert any(KEY in value for value in server.received[0].headers.values())
+    assert not report.well
 
 
 @on_loop
@@ -231,3 +260,91 @@ async def test_what_cannot_be_listed_or_checked_is_one_line(words, variables, sa
     assert says in err
     assert len(err.splitlines()) == 1
     assert KEY not in err
+
+
+# --- who pays ---------------------------------------------------------------------------------------------------------
+
+
+def questions(server) -> int:
+    return sum(request.method == "POST" for request in server.received)
+
+
+async def of_the_day(url: str) -> int:
+    """Tokens of all accounts of days."""
+    async with open_store(url) as store:
+        names = {key.rpartition("/")[0] async for key, _ in store.documents.scan(ENTRIES)}
+        ledger = Ledger(store.documents)
+        accounts = [ledger.account(name) for name in names]
+        for account in accounts:
+            await ledger.catch_up(account)
+    assert all(name.startswith("day/") for name in names)
+    assert not any(account.open for account in accounts)
+    return sum(account.spent.tokens for account in accounts)
+
+
+@on_loop
+async def test_a_check_is_paid_by_the_days_budget_and_not_begun_where_that_is_spent(tmp_path):
+    days = f"sqlite:{tmp_path / 'budgets.db'}"
+    async with fault_server(CapableEndpoint()) as server:
+        variables = {"MODEL_URL": server.url, "MODEL_NAME": "m", "MODEL_BUDGET_DAYS_URL": days}
+        code, out, _ = await run("check", "--json", **variables, MODEL_BUDGET_DAY_TOKENS="1000000")
+        assert code == 0, out
+        spent, asked = await of_the_day(days), questions(server)
+        assert spent > 1000
+        code, out, _ = await run("check", "--json", **variables, MODEL_BUDGET_DAY_TOKENS=str(spent))
+        refused = [json.loads(line) for line in out.splitlines()][-1]
+        assert (code, questions(server)) == (1, asked)
+    assert (refused["what"], refused["well"]) == ("answers", False)
+    assert refused["found"].startswith("budget: the budget of ")
+    assert f"{spent:,} are spent" in refused["found"]
+    assert "MODEL_BUDGET_DAY_" in refused["found"]
+    assert await of_the_day(days) == spent
+
+
+@on_loop
+async def test_a_check_ends_before_it_exceeds_the_days_budget_and_writes_nothing_half_found(tmp_path):
+    days, path = f"sqlite:{tmp_path / 'budgets.db'}", tmp_path / "checked.toml"
+    bound = 5_000  # the short questions fit, and the long prefix does not
+    async with fault_server(CapableEndpoint(context={})) as server:
+        variables = {"MODEL_URL": server.url, "MODEL_NAME": "m", "MODEL_BUDGET_DAYS_URL": days}
+        code, out, _ = await run(
+            "check", "--json", "--write", str(path), **variables, MODEL_BUDGET_DAY_TOKENS=str(bound)
+        )
+        asked = questions(server)
+    last = [json.loads(line) for line in out.splitlines()][-1]
+    assert (code, last["what"]) == (1, "caches a prefix")
+    assert last["found"].startswith("budget: ")
+    assert asked == 5
+    assert 0 < await of_the_day(days) <= bound
+    assert read(path, {})[0].capabilities.seed is Support.UNKNOWN
+
+
+@on_loop
+async def test_a_budget_of_money_is_no_leave_to_ask_what_has_no_price(tmp_path):
+    async with fault_server(CapableEndpoint()) as server:
+        variables = {"MODEL_URL": server.url, "MODEL_NAME": "m", "XDG_DATA_HOME": str(tmp_path)}
+        code, out, _ = await run("check", "--json", **variables, MODEL_BUDGET_DAY_COST="100")
+        assert (code, questions(server)) == (1, 0)
+    assert "configure prices, or limit tokens instead" in out
+    assert (tmp_path / "kernelevolve" / "budgets.db").exists(), "the days' accounts are where searches have them"
+
+
+@on_loop
+async def test_a_check_on_a_day_without_a_budget_keeps_no_account(tmp_path):
+    async with fault_server(CapableEndpoint()) as server:
+        variables = {"MODEL_URL": server.url, "MODEL_NAME": "m", "XDG_DATA_HOME": str(tmp_path)}
+        code, _, _ = await run("check", **variables)
+    assert code == 0
+    assert not list(tmp_path.iterdir())
+
+
+@on_loop
+async def test_an_account_that_cannot_be_opened_is_one_line_and_nothing_is_asked(tmp_path):
+    (tmp_path / "budgets.db").write_text("no database, and longer than the head of one " * 10)
+    async with fault_server(CapableEndpoint()) as server:
+        variables = {"MODEL_URL": server.url, "MODEL_NAME": "m", "MODEL_BUDGET_DAY_TOKENS": "1000000"}
+        code, _, err = await run("check", **variables, MODEL_BUDGET_DAYS_URL=f"sqlite:{tmp_path / 'budgets.db'}")
+        assert questions(server) == 0
+    assert code == 2
+    assert "budgets.db" in err
+    assert len(err.splitlines()) == 1

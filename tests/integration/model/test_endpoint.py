@@ -56,12 +56,20 @@ async def test_a_question_goes_to_its_path_with_its_key_and_takes_no_compression
     assert not answer.usage.estimated
 
 
+@pytest.mark.parametrize("protocol", Protocol)
+@pytest.mark.parametrize(("streaming", "connections", "told"), [(False, 1, "keep-alive"), (True, 3, "close")])
 @on_loop
-async def test_a_connection_is_used_again():
-    async with fault_server(GOOD) as server, endpoint_at(settings_for(server)) as model:
+async def test_a_connection_is_used_again_but_after_a_stream(protocol, streaming, connections, told):
+    script = GOOD if protocol is Protocol.OPENAI else endpoint.messages
+    capabilities = Capabilities(protocol=protocol, streaming=streaming)
+    async with (
+        fault_server(script) as server,
+        endpoint_at(settings_for(server, capabilities=capabilities)) as model,
+    ):
         for _ in range(3):
             await model.complete(QUESTION)
-    assert (len(server.received), server.connections) == (3, 1)
+    assert (len(server.received), server.connections) == (3, connections)
+    assert {request.headers["connection"] for request in server.received} == {told}
 
 
 @on_loop

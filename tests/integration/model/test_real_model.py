@@ -169,15 +169,17 @@ async def test_a_server_that_ignores_schemas_answers_in_prose_all_the_same(url):
     assert completion.text.strip()
 
 
+@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("protocol", BOTH)
 @on_loop
-async def test_a_conversation_goes_on_over_connections_that_were_used_before(url, protocol):
+async def test_a_conversation_goes_on_without_a_question_lost_with_its_connection(url, protocol, streaming):
+    """This server closes connections as it ends a stream, now and then."""
     turns = (
         Message(role=Role.USER, text="Say: ready."),
         Message(role=Role.ASSISTANT, text="Ready."),
         Message(role=Role.USER, text="Say it again."),
     )
-    async with endpoint(url, protocol, retry=ONCE) as model:
+    async with endpoint(url, protocol, streaming=streaming, retry=ONCE) as model:
         for length in (1, 3, 3, 3):
             completion = await model.complete(replace(question(tokens=2), messages=turns[:length]))
             assert completion.text.strip()

@@ -25,6 +25,7 @@ from synthesizer_svc.model.secret import Secret
 from synthesizer_svc.model.tokenizer import LLAMA_CPP, open_tokenizer
 from tests.aio import on_loop
 from tests.fakes import endpoint_answers as endpoint
+from tests.fakes.dialect_scripts import stream_of
 from tests.fakes.endpoint_answers import TEXT, completion, delta
 from tests.fakes.fault_server import Wire, fault_server
 from tests.integration.model.asking import QUESTION, settings_for
@@ -65,8 +66,8 @@ SCRIPTS = {
     "an answer that tells it": in_text,
     "an object that tells it": endpoint.answered(200, completion(f"{TEXT} {KEY}")),
     "a page": endpoint.answered(200, f"<html>{KEY}</html>".encode(), kind="text/html"),
-    "an event that is none": endpoint.stream_of(delta("he"), f"{{{KEY}"),
-    "an error in a stream": endpoint.stream_of(delta("he"), {"error": {"message": KEY, "code": KEY}}),
+    "an event that is none": stream_of(delta("he"), f"{{{KEY}"),
+    "an error in a stream": stream_of(delta("he"), {"error": {"message": KEY, "code": KEY}}),
     "broken headers": in_http,
     "silence": endpoint.silent,
     "a reset": endpoint.reset,

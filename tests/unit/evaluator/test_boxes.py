@@ -10,7 +10,7 @@ import pytest
 
 from evaluator_svc import boxes
 from evaluator_svc.boxes import Box, Mount, options
-from evaluator_svc.sandbox import lowered
+from evaluator_svc.sandbox import NOTHING_BUILT, lowered
 from shared.events import Trust
 
 ROOT = Path(__file__).parents[3]
@@ -72,6 +72,8 @@ def test_mounts_are_read_only_unless_they_say_otherwise():
         (("user+seccomp+landlock+rlimits",), Trust.L4),
         (("seccomp+rlimits",), Trust.L2),
         (("namespaces+mounts+seccomp", "seccomp+rlimits"), Trust.L2),
+        (("namespaces+mounts+seccomp", NOTHING_BUILT), Trust.L4),
+        (("namespaces+mounts+seccomp", ""), Trust.L2),
     ],
 )
 def test_trust_is_capped_where_one_layer_alone_holds(levels, trust):

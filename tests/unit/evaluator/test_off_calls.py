@@ -13,14 +13,14 @@ from tests.unit.evaluator.contest import ROUND_TRIP_NS, WORK_NS, Baselines, cont
 US = 1_000
 
 
-def test_it_is_what_a_quick_block_of_one_call_takes_less_the_call():
-    one = [500 * US + extra * US for extra in range(0, 200, 10)]
-    several = [time + 8 * 30 * US for time in one]
-    assert off_calls.besides(one, several, 9) == pytest.approx((520 - 30) * US)
+def test_it_is_what_a_quick_short_block_takes_less_its_calls():
+    off = [500 * US + extra * US for extra in range(0, 200, 10)]
+    short, long = ([one + calls * 30 * US for one in off] for calls in (off_calls.SHORT, off_calls.LONG))
+    assert off_calls.besides(short, long) == pytest.approx(520 * US)
 
 
-def test_blocks_of_several_calls_that_are_no_slower_take_nothing_off_the_call():
-    assert off_calls.besides([100 * US] * 20, [90 * US] * 20, 9) == 100 * US
+def test_calls_are_never_taken_for_less_than_nothing():
+    assert off_calls.besides([100 * US] * 20, [90 * US] * 20) == 100 * US
 
 
 def test_no_block_is_less_than_a_quarter_of_what_it_took():

@@ -122,3 +122,10 @@ def test_an_error_in_the_stream_ends_it():
 def test_a_model_that_thought_is_estimated_at_all_it_was_allowed_when_nobody_counts():
     usage = read_object(message(usage=None), capabilities=MESSAGES).usage
     assert (usage.output_tokens, usage.estimated) == (100, True)
+
+
+def test_what_a_stream_counts_at_its_beginning_is_not_all_that_it_writes():
+    uncounted = named("message_delta", delta={"stop_reason": "end_turn"})
+    usage = read_stream(STARTED, OPENED, piece("hello"), uncounted, STOPPED, capabilities=MESSAGES).usage
+    assert (usage.input_tokens, usage.estimated) == (100, True)
+    assert usage.output_tokens >= len("hello")

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from synthesizer_svc.model import ModelErrorCode as Code
 from synthesizer_svc.model.exchange import Head, TransportFault, Trouble
 from synthesizer_svc.model.faults import broken, read, refused, retry_after_s, shortened
+from synthesizer_svc.model.reading import ERROR_BYTES, AnswerReader
+from tests.unit.synthesizer_svc.model.questions import PRICES, QUESTION, SHOWN
 
 NOW_S = 1_800_000_000.0
 
@@ -156,3 +158,10 @@ def test_a_long_explanation_is_one_short_line():
 def test_a_broken_exchange_is_tried_again_where_that_may_help(trouble, code, again):
     found = broken(TransportFault(trouble, "x"))
     assert (found.code, found.again, found.ailing) == (code, again, True)
+
+
+def test_of_an_error_no_more_is_read_than_is_looked_at():
+    reader = AnswerReader(QUESTION, SHOWN, PRICES)
+    reader.begin(Head(status=500, headers={}))
+    assert reader.feed(b"x" * (ERROR_BYTES - 1))
+    assert not reader.feed(b"x")

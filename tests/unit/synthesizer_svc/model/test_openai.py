@@ -260,6 +260,14 @@ def test_counts_that_are_missing_are_estimated_and_never_too_low(counts):
     assert usage.output_tokens >= len(TEXT.encode())
 
 
+def test_a_count_of_nothing_for_a_refusal_or_a_thought_is_none():
+    nothing = {"prompt_tokens": 20, "completion_tokens": 0}
+    for said in ({"refusal": "I can't."}, {"reasoning_content": "hm", "content": ""}):
+        answer = completion(None, "length", usage=nothing)
+        answer["choices"][0]["message"] |= said
+        assert (read_object(answer).usage.output_tokens > 0, read_object(answer).usage.estimated) == (True, True)
+
+
 @pytest.mark.parametrize("nonsense", [-1, True, 2**70, 1.5, "7", None])
 def test_a_count_that_is_none_is_estimated(nonsense):
     usage = read_object(completion(usage=USAGE | {"completion_tokens": nonsense})).usage
@@ -283,3 +291,16 @@ def test_a_stream_that_was_cut_is_estimated_at_all_it_was_allowed():
 def test_an_endpoint_that_counts_more_than_was_allowed_is_believed():
     usage = read_object(completion(usage=USAGE | {"completion_tokens": 5000})).usage
     assert (usage.output_tokens, usage.estimated) == (5000, False)
+
+
+def test_a_count_that_more_of_the_answer_follows_is_none():
+    usage = read_stream(delta("he", usage=USAGE), delta("llo"), delta(finish="stop"), "[DONE]").usage
+    assert (usage.input_tokens, usage.estimated) == (20, True)
+    assert usage.output_tokens >= len("hello")
+    counted = [delta("he", usage=USAGE | {"completion_tokens": 1}), delta("llo", usage=USAGE), delta(finish="stop")]
+    assert (read_stream(*counted).usage.output_tokens, read_stream(*counted).usage.estimated) == (7, False)
+
+
+def test_a_prompt_that_nobody_counts_is_estimated_as_if_all_of_it_were_written_to_a_cache():
+    usage = read_object(completion(usage={"completion_tokens": 7})).usage
+    assert usage.cost_micro == -(-(usage.input_tokens * 3.75 + 7 * 15) // 1)

@@ -39,6 +39,12 @@ def test_its_beginning_is_taken_out_where_a_text_was_cut_inside_it(cut):
     assert Secret(KEY).hide(f"the key is {KEY}{cut}") == f"the key is …{cut}"
 
 
+def test_it_is_taken_out_as_json_and_pages_write_it():
+    secret = Secret("ke/planted+0123456789")
+    assert secret.hide('{"error": "no key ke\\/planted+0123456789"}') == '{"error": "no key …"}'
+    assert secret.hide("/login?key=ke%2Fplanted%2B0123456789&again") == "/login?key=…&again"
+
+
 def test_equal_secrets_are_equal():
     assert Secret(KEY) == Secret(KEY) != Secret("other")
     assert len({Secret(KEY), Secret(KEY)}) == 1
