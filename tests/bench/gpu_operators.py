@@ -7,7 +7,8 @@
 Each search is one of the product's command line, and its numbers are the evaluator's re-measured ones. Beside it one
 process times eager, ``torch.compile``, ``max-autotune``, what else is named below and the exported artefact by Triton's
 ``do_bench``. What was found is kept in ``docs/results/<chip>.json`` operator by operator, and no new one is begun
-after ``--seconds``: the next run goes on with those that are missing, or had another number of evaluations. ``--page`` writes the page anew and runs nothing.
+after ``--seconds``: the next run goes on with those that are missing, or had another number of evaluations. ``--page``
+writes the page anew and runs nothing.
 """
 
 from __future__ import annotations
