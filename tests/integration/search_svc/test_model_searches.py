@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 
 from search_svc import replay
+from shared.events import EvaluationCompleted
 from synthesizer_svc.asking.settings import AskingSettings
 from synthesizer_svc.settings import ModelSettings, Settings
 from tests.aio import on_loop
@@ -77,3 +79,32 @@ async def test_results_decide_who_writes_and_the_log_replays_to_the_same_decisio
     assert last["whole"].gains_milli == 0
     assert last["moves"].gain_micro > 0
     assert replay.verify(run.entries)
+
+
+class Thinking(Talker):
+    """Answers nothing until the first kernel has its verdict."""
+
+    def __init__(self) -> None:
+        super().__init__(knows)
+        self.judged = asyncio.Event()
+
+    async def complete(self, request):
+        await asyncio.wait_for(self.judged.wait(), 30)
+        return await super().complete(request)
+
+
+@on_loop
+async def test_a_schedules_kernel_is_evaluated_before_a_slow_model_has_answered():
+    model = Thinking()
+
+    def judge(choices):
+        model.judged.set()
+        return cost(choices)
+
+    run = await search(judge, model=model, settings=settings("hybrid", 50), evaluations=6)
+    assert finished(run).outcome == "improved"
+    first_by_model = next(n for n, fact in enumerate(run.facts) if getattr(getattr(fact, "context", 0), "asking", ""))
+    judged = [fact for fact in run.facts[:first_by_model] if isinstance(fact, EvaluationCompleted)]
+    assert judged
+    # The order in which facts came is the record, and decides the same again.
+    assert replay.verify(run.entries).tree == replay.rebuild(run.entries)
