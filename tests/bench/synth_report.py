@@ -21,9 +21,9 @@ _T = (
 class Outcome:
     """One finished search. ``gain``: the announced winner's re-measured speedup over the faster baseline; 1 without.
 
-    ``by_writer`` counts evaluated candidates by who wrote them, ``winner`` names the winner's writer, ``rejected``
-    counts answers without a kernel by code. Tokens, money and ``model_s`` are sums over all calls; ``cost`` is None
-    when a price is unknown.
+    ``by_writer`` counts evaluated candidates by who wrote them, ``unmeasured`` those that no attempt could measure, which
+    are no evaluations; ``winner`` names the winner's writer, ``rejected`` counts answers without a kernel by code.
+    Tokens, money and ``model_s`` are sums over all calls; ``cost`` is None when a price is unknown.
     """
 
     cell: Cell
@@ -33,6 +33,7 @@ class Outcome:
     seconds: float
     winner: str = ""
     by_writer: Mapping[str, int] = field(default_factory=dict)
+    unmeasured: int = 0
     rejected: Mapping[str, int] = field(default_factory=dict)
     models: frozenset[str] = frozenset()
     requests: int = 0
@@ -123,7 +124,7 @@ def row(outcomes: Sequence[Outcome], way: Way) -> str:
     winners = _told(Counter(one.winner for one in mine if one.winner))
     columns = (
         str(n), str(sum(one.improved for one in mine)), str(gain), versus, winners,
-        f"{evaluations:.1f}", _summed(one.by_writer for one in mine), _summed(one.rejected for one in mine),
+        f"{evaluations:.1f}", _evaluated(mine), _summed(one.rejected for one in mine),
         f"{seconds:.0f} ({model_s:.0f})", tokens(mine), money(mine),
     )  # fmt: skip
     return f"| {way} | " + " | ".join(columns) + " |"
@@ -211,6 +212,11 @@ def page(
         lines += ["", f"**{len(unfinished)} searches did not end** and are in no table:", ""]
         lines += [f"- {what}" for what in unfinished]
     return "\n".join(lines) + "\n"
+
+
+def _evaluated(mine: Sequence[Outcome]) -> str:
+    told, left = _summed(one.by_writer for one in mine), sum(one.unmeasured for one in mine)
+    return f"{told}; {left} not measured" if left else told
 
 
 def _summed(counts: Iterable[Mapping[str, int]]) -> str:

@@ -16,10 +16,11 @@ from cli import history
 from cli.announce import EXIT_CODES
 from cli.phases import PAUSED
 from search_svc import projection
-from search_svc.tree import Node
+from search_svc.tree import Node, Tree
 from shared import wire
 from shared.errors import KernelEvolveError
 from shared.events import (
+    NOT_THE_KERNELS_FAULT,
     CandidateProduced,
     CandidateRejected,
     Envelope,
@@ -151,7 +152,8 @@ async def read(cell: Cell, out: Path, result: Mapping[str, Any]) -> Outcome:
         evaluations=result["evaluations"],
         seconds=_seconds(envelopes),
         winner=_writer(winner) if winner else "",
-        by_writer=Counter(_writer(node) for node in past.tree.nodes.values() if node.evaluation),
+        by_writer=evaluated(past.tree),
+        unmeasured=unmeasured(past.tree),
         rejected=_rejected(events),
         models=frozenset(one.context.model for one in produced if one.context.model),
         requests=sum(one.requests for one in asked),
@@ -164,6 +166,21 @@ async def read(cell: Cell, out: Path, result: Mapping[str, Any]) -> Outcome:
         model_s=sum(one.latency_ns for one in asked) / NS_PER_S,
         ended="" if result["reason"] in LIMITS else f"{result['reason']} {result['detail'] or ''}".strip(),
     )
+
+
+def evaluated(tree: Tree) -> Counter[str]:
+    """Candidates that cost an evaluation, by who wrote them: one for each evaluation that the search counts."""
+    verdicts = (node for node in tree.nodes.values() if node.evaluation and not _given_up(node))
+    return Counter(map(_writer, verdicts))
+
+
+def unmeasured(tree: Tree) -> int:
+    """Candidates that no attempt could measure. The search takes their evaluations back and asks for others."""
+    return sum(map(_given_up, tree.nodes.values()))
+
+
+def _given_up(node: Node) -> bool:
+    return node.evaluation is not None and node.evaluation.status in NOT_THE_KERNELS_FAULT
 
 
 def _called(usage: Usage) -> bool:
