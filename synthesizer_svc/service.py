@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from shared import envelopes, topics, tracing, wire
@@ -27,7 +28,8 @@ from synthesizer_svc import exported
 from synthesizer_svc.answered import Answered
 from synthesizer_svc.expand import Expander, Fact
 from synthesizer_svc.generate import Generator
-from synthesizer_svc.model import Model
+from synthesizer_svc.model import Model, ModelErrorCode
+from synthesizer_svc.model.budgeted import END, BudgetSettings
 from synthesizer_svc.model.opening import Opened, open_model
 from synthesizer_svc.model.tokenizer import open_tokenizer
 from synthesizer_svc.schedule.captured import CapturedLowering
@@ -43,8 +45,12 @@ SERVICER = "protos.synthesizer.v1.SynthesizerService"
 class Synthesizer:
     """The handler: remembers, publishes."""
 
-    def __init__(self, *, expander: Expander, documents: Documents, bus: Bus, clock: Clock) -> None:
+    def __init__(
+        self, *, expander: Expander, documents: Documents, bus: Bus, clock: Clock, budget: BudgetSettings
+    ) -> None:
+        """``budget`` says whether a search pauses or ends when no money is left to write with."""
         self._expander, self._documents, self._bus, self._clock = expander, documents, bus, clock
+        self._ends_when_spent = budget.when_spent == END
 
     async def handle(self, envelope: Envelope) -> None:
         """Answer one request; answering it again publishes the same events.
@@ -64,7 +70,7 @@ class Synthesizer:
 
         async def tell(facts: tuple[Fact, ...]) -> None:
             async with turn:
-                told, own = await answered.add([self._wrap(envelope, fact) for fact in facts])
+                told, own = await answered.add([self._wrap(envelope, self._final(fact)) for fact in facts])
                 await self._publish(told)
             for answer in own:
                 exported.answered(_fact(answer))
@@ -74,6 +80,12 @@ class Synthesizer:
     async def _publish(self, told: Iterable[Envelope]) -> None:
         for answer in told:
             await self._bus.publish(envelopes.topic_of(answer.event), wire.encode(answer))
+
+    def _final(self, fact: Fact) -> Fact:
+        """A pause for want of money is the end, where that was chosen: the search closes with what it found."""
+        if self._ends_when_spent and isinstance(fact, ExpansionFailed) and fact.code == ModelErrorCode.BUDGET:
+            return replace(fact, pauses=False)
+        return fact
 
     def _wrap(self, cause: Envelope, fact: Fact) -> Envelope:
         return envelopes.envelope(
@@ -132,7 +144,13 @@ def build(
             await tokenizer.close()
 
     generator = Generator(expander, ports.store)
-    synthesizer = Synthesizer(expander=expander, documents=ports.store.documents, bus=ports.bus, clock=ports.clock)
+    synthesizer = Synthesizer(
+        expander=expander,
+        documents=ports.store.documents,
+        bus=ports.bus,
+        clock=ports.clock,
+        budget=settings.budget,
+    )
     return Service(
         name=NAME,
         subscriptions=(

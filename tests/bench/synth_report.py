@@ -21,8 +21,8 @@ _T = (
 class Outcome:
     """One finished search. ``gain``: the announced winner's re-measured speedup over the faster baseline; 1 without.
 
-    ``by_writer`` counts evaluated candidates by who wrote them, ``unmeasured`` those that no attempt could measure, which
-    are no evaluations; ``winner`` names the winner's writer, ``rejected`` counts answers without a kernel by code.
+    ``by_writer`` counts evaluated candidates by who wrote them, ``unmeasured`` those that no attempt could measure: they
+    are no evaluations. ``winner`` names the winner's writer, ``rejected`` counts answers without a kernel by code.
     Tokens, money and ``model_s`` are sums over all calls; ``cost`` is None when a price is unknown.
     """
 

@@ -14,6 +14,7 @@ from shared.errors import Unavailable
 from shared.events import CandidateProduced, CandidateRejected, ExpansionFailed
 from synthesizer_svc.asking.form import form_of
 from synthesizer_svc.model import ModelError
+from synthesizer_svc.model.budgeted import BudgetSettings
 from synthesizer_svc.no_knowledge import NoKnowledge
 from synthesizer_svc.schedule.emit import Emitted
 from synthesizer_svc.settings import Settings
@@ -227,6 +228,18 @@ async def test_what_a_schedule_came_to_is_not_on_offer_to_moves():
         facts = await at.facts(request)
         assert [fact.context.asking for fact in facts] == ["", "", "moves", "moves"]
         assert len({fact.kernel.kernel_id for fact in facts}) == 4
+
+
+@pytest.mark.parametrize(
+    ("code", "when_spent", "pauses"), [("budget", "end", False), ("budget", "pause", True), ("endpoint", "end", True)]
+)
+@on_loop
+async def test_only_spent_money_ends_a_search_and_only_where_that_was_chosen(code, when_spent, pauses):
+    model = Talker(lambda _: ModelError(code, "no", pauses=True))
+    async with desk(model=model, share=100, budget=BudgetSettings(when_spent=when_spent)) as at:
+        (fact,) = await at.facts(await at.request(count=2))
+        assert isinstance(fact, ExpansionFailed)
+        assert (fact.code, fact.pauses) == (code, pauses)
 
 
 @on_loop
