@@ -378,7 +378,11 @@ def test_endpoints_are_asked_as_configured(named, tmp_path):
         settings = who.settings_of(CELL, tmp_path)
 
     assert read(Path(settings["MODEL_ENDPOINTS"])) == read(tmp_path / "mine.toml")
-    assert who.source == Source(live=True, endpoint='large "2" at api.anthropic.com, qwen at 127.0.0.1')
+    assert who.source == Source(
+        live=True,
+        endpoint='large "2" at api.anthropic.com, qwen at 127.0.0.1',
+        unpriced="no price is known of one of these endpoints",
+    )
 
 
 def test_recorded_endpoints_differ_in_their_address_alone(named, tmp_path):
