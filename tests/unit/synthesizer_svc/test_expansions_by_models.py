@@ -134,6 +134,7 @@ def test_where_no_move_is_left_models_rewrite_when_they_write_alone_and_schedule
             for n in range(4):
                 request = await at.request(
                     expansion_id=f"e{n}",
+                    seed=n,
                     memory=Memory.PARENT_AND_SIBLINGS,
                     siblings=tuple(tried),
                     sibling_ids=tuple(f"c{i}" for i in range(len(tried))),
