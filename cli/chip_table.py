@@ -9,11 +9,11 @@ from typing import Any
 from cli import priors
 from cli.outcome import EXIT_CODES, Finished
 from cli.phases import PAUSED
+from shared import exit_codes
 
 REFUSED = "refused"
 """The outcome of a search that never began: chip or evaluator refused the operator."""
-EXIT_REFUSED = 2
-BETTER_FIRST = (0, 75, 1, EXIT_REFUSED)
+BETTER_FIRST = (exit_codes.DONE, exit_codes.PAUSED, exit_codes.FAILED, exit_codes.BAD_INPUT)
 """Exit codes of searches; of several, the last of these is that of all."""
 COLUMNS = ("operator", "chip", "outcome", "language", "result", "interval", "trust", "evaluations", "artefact")
 NOTHING = "-"
@@ -30,7 +30,7 @@ class Ended:
 
     @property
     def exit_code(self) -> int:
-        return EXIT_CODES[self.finished.result["outcome"]] if self.finished else EXIT_REFUSED
+        return EXIT_CODES[self.finished.result["outcome"]] if self.finished else exit_codes.BAD_INPUT
 
 
 def exit_code(ended: Sequence[Ended]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-EXIT_SIGNALLED = 128
+from shared import exit_codes
 
 
 class Interrupted(Exception):
@@ -13,7 +13,7 @@ class Interrupted(Exception):
 
     def __init__(self, path: Path, number: signal.Signals) -> None:
         self.number = number
-        self.exit_code = EXIT_SIGNALLED + number
+        self.exit_code = exit_codes.SIGNALLED + number
         super().__init__(f"interrupted; `kernelevolve resume {path}` goes on from here")
 
 
@@ -34,4 +34,4 @@ class Detached(Interrupted):
             f"no longer watching; the search goes on: `kernelevolve watch {search_id}` follows it again, "
             f"`kernelevolve cancel {search_id}` ends it",
         )
-        self.exit_code = EXIT_SIGNALLED + number
+        self.exit_code = exit_codes.SIGNALLED + number

@@ -10,6 +10,7 @@ import click
 
 from cli import divergence
 from cli.interrupted import Interrupted
+from shared import exit_codes
 from shared.errors import KernelEvolveError, ReplayDivergence, UserError
 
 COMMANDS = {
@@ -35,9 +36,16 @@ COMMANDS = {
 }
 """Name and summary, so that ``--help`` imports no command."""
 
-EXIT_USER_ERROR = 2
-EXIT_DIVERGED = 3
-EXIT_FAILED = 1
+HELP = f"""Search for the fastest validated kernel of a PyTorch operator on a chip.
+
+\b
+Example:
+  kernelevolve optimize examples/operators/softmax.py --evaluations 40
+
+\b
+Exit codes:
+{exit_codes.listed()}
+"""
 
 
 class Lazy(click.Group):
@@ -57,23 +65,10 @@ class Lazy(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(cls=Lazy, help=HELP, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="kernelevolve", prog_name="kernelevolve")
 def cli() -> None:
-    """Search for the fastest validated kernel of a PyTorch operator on a chip.
-
-    \b
-    Example:
-      kernelevolve optimize examples/operators/softmax.py --evaluations 40
-
-    \b
-    Exit codes:
-      0    done; "no kernel beats the baseline" is a result too
-      1    failed; of `evaluate`: the kernel did not pass
-      2    bad input, or a call that a server refused: one line on stderr says what, where and how to mend it
-      3    a replay differs from its log
-      130  interrupted (143: terminated); `kernelevolve resume` goes on, a search on a server never stopped
-    """
+    """The command group; ``HELP`` is what it tells of itself."""
 
 
 def main() -> None:
@@ -85,28 +80,28 @@ def main() -> None:
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
-        sys.exit(130)
+        sys.exit(exit_codes.INTERRUPTED)
     except Interrupted as error:
         click.echo(str(error), err=True)
         sys.exit(error.exit_code)
     except UserError as error:
         click.echo(f"error: {error}", err=True)
-        sys.exit(EXIT_USER_ERROR)
+        sys.exit(exit_codes.BAD_INPUT)
     except ReplayDivergence as error:
         click.echo(f"diverged: {divergence.describe(error)}", err=True)
-        sys.exit(EXIT_DIVERGED)
+        sys.exit(exit_codes.DIVERGED)
     except KernelEvolveError as error:
         click.echo(f"failed: {type(error).__name__}: {error}", err=True)
-        sys.exit(EXIT_FAILED)
+        sys.exit(exit_codes.FAILED)
     except BrokenPipeError:
         # The reader of our output (head, less) went away; Python would complain again while flushing stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         os.dup2(sys.stdout.fileno(), sys.stderr.fileno())
-        sys.exit(EXIT_FAILED)
+        sys.exit(exit_codes.FAILED)
     except OSError as error:
         # A full or failing disk: the journal is whole up to its last entry.
         click.echo(f"failed: {error}", err=True)
-        sys.exit(EXIT_FAILED)
+        sys.exit(exit_codes.FAILED)
 
 
 if __name__ == "__main__":

@@ -10,15 +10,21 @@ from cli import estimates, spending
 from cli.phases import PAUSED
 from search_svc import projection
 from search_svc.tree import Node, Tree
+from shared import exit_codes
 from shared.events import PPM, Evaluation
 from shared.usage import by_a_model
 
 NS_PER_S = 1_000_000_000
 NS_PER_US = 1_000
-EXIT_CODES = {"improved": 0, "estimated": 0, "no_improvement": 0, "cancelled": 1, "failed": 1, PAUSED: 75}
-"""No kernel beating the baseline is a valid, well-reported result; only a search that could not be done fails. 75 is
-"try again later" (``EX_TEMPFAIL`` of sysexits.h): the search waits to be resumed.
-"""
+EXIT_CODES = {
+    "improved": exit_codes.DONE,
+    "estimated": exit_codes.DONE,
+    "no_improvement": exit_codes.DONE,
+    "cancelled": exit_codes.FAILED,
+    "failed": exit_codes.FAILED,
+    PAUSED: exit_codes.PAUSED,
+}
+"""No kernel beating the baseline is a valid, well-reported result; only a search that could not be done fails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,12 +10,11 @@ import time
 from evaluator_svc import service, settings
 from evaluator_svc.evaluators import evaluator_of
 from evaluator_svc.pool import Worker
-from shared import process
+from shared import exit_codes, process
 from shared.errors import UserError
 from shared.ports import Ports
 from shared.service import Service
 
-EXIT_STUCK = 70
 LAST_RESORT_S = 2.0
 """A stuck worker that has not ended by itself after this long is ended."""
 
@@ -26,7 +25,7 @@ def main() -> int:
         chosen = settings.from_env(os.environ)
     except UserError as error:
         print(error, file=sys.stderr)
-        return process.EXIT_USER_ERROR
+        return exit_codes.BAD_INPUT
 
     def build(ports: Ports) -> list[Service]:
         evaluator = evaluator_of(ports, chosen)
@@ -40,7 +39,7 @@ def end_for_sure() -> None:
 
     def end() -> None:
         time.sleep(LAST_RESORT_S)
-        os._exit(EXIT_STUCK)
+        os._exit(exit_codes.STUCK)
 
     threading.Thread(target=end, name="last resort", daemon=True).start()
 

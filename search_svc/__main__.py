@@ -7,7 +7,7 @@ import sys
 
 from search_svc import replica
 from search_svc.settings import from_env
-from shared import process
+from shared import exit_codes, process
 from shared.errors import UserError
 
 
@@ -17,7 +17,7 @@ def main() -> int:
         settings, port_settings = from_env(os.environ)
     except UserError as error:
         print(error, file=sys.stderr)
-        return process.EXIT_USER_ERROR
+        return exit_codes.BAD_INPUT
     return process.main(lambda ports: [replica.build(ports, settings)], port_settings)
 
 

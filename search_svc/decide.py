@@ -28,7 +28,7 @@ from shared.events import (
 )
 
 SOURCE = "/search"
-LOGIC_VERSIONS = (1,)
+LOGIC_VERSIONS = (1, requests.SEEDED_BY_ORDER)
 """Versions of decision logic this code can still run; see ``SearchStarted.logic_version``."""
 
 

@@ -14,6 +14,9 @@ SIBLINGS_MAX = 4
 NEGATIVE_MAX = 4
 """Failed nodes an expansion is told to avoid, nearest first, then newest."""
 
+SEEDED_BY_ORDER = 2
+"""The logic version from which an expansion's seed is its number in the search, of the same seed, operator and chip."""
+
 SEED_DIGITS = 8
 """Hex digits of a derived id that make an expansion's seed: 32 bits."""
 
@@ -30,7 +33,7 @@ def expansion(tree: Tree, ask: Ask, expansion_id: str, count: int) -> ExpansionR
         operator=search.operator,
         chip=search.chip,
         languages=search.languages,
-        seed=int(ids.derive(search.seed, expansion_id)[:SEED_DIGITS], 16),
+        seed=_seed(tree, expansion_id),
         count=count,
         memory=ask.memory,
         parent_ids=ask.parent_ids,
@@ -49,6 +52,18 @@ def expansion(tree: Tree, ask: Ask, expansion_id: str, count: int) -> ExpansionR
         outcomes=outcomes.shown(tree, ask, (*siblings, *negative)),
         priors=ask.priors[:count],
     )
+
+
+def _seed(tree: Tree, expansion_id: str) -> int:
+    """A seed of its own for each expansion. Ids of expansions derive from that of the search, which holds the time, so
+    version 1 drafted other schedules for the same ``--seed`` each time.
+    """
+    search = tree.search
+    if search.logic_version < SEEDED_BY_ORDER:
+        derived = ids.derive(search.seed, expansion_id)
+    else:
+        derived = ids.derive(search.seed, search.operator.source_hash, search.chip, len(tree.expansions))
+    return int(derived[:SEED_DIGITS], 16)
 
 
 def evaluation(tree: Tree, node: Node, purpose: Purpose, attempt: int) -> EvaluationRequested:

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
-from shared import logs, telemetry
+from shared import exit_codes, logs, telemetry
 from shared.consume import ConsumeLimits
 from shared.dependencies import WatchSettings
 from shared.errors import UserError
@@ -27,7 +27,6 @@ from shared.settings import PortSettings, from_env
 log = logging.getLogger(__name__)
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-EXIT_USER_ERROR = 2
 
 
 async def run(
@@ -139,5 +138,5 @@ def main(build: Callable[[Ports], Sequence[Service]], settings: PortSettings | N
             asyncio.run(go())
     except UserError as error:
         print(error, file=sys.stderr)
-        return EXIT_USER_ERROR
+        return exit_codes.BAD_INPUT
     return 0

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from shared import process
+from shared import exit_codes, process
 from shared.errors import UserError
 from shared.ports import Ports
 from shared.service import Service
@@ -32,7 +32,7 @@ def main() -> int:
         trials = _trials(chosen.evaluator_urls) if chosen.evaluator_urls else None
     except UserError as error:
         print(error, file=sys.stderr)
-        return process.EXIT_USER_ERROR
+        return exit_codes.BAD_INPUT
 
     def build(ports: Ports) -> Sequence[Service]:
         if remote is None:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 from shared import chips
 from shared.clock import Clock
 from shared.errors import ChipError, Poison
-from shared.events import CandidateProduced, CandidateRejected, Entry, ExpansionFailed, ExpansionRequested, Usage
+from shared.events import CandidateProduced, CandidateRejected, ExpansionFailed, ExpansionRequested
 from shared.knowledge import Knowledge
 from shared.machine import Processor
 from shared.store import Blobs, Documents
 from shared.trial_build import TrialBuild
-from shared.usage import total
-from shared.writers import INSTEAD_OF, SCHEDULE
+from shared.writers import SCHEDULE
 from synthesizer_svc import answers
 from synthesizer_svc.answers import Unwritten, Written
 from synthesizer_svc.asking import share
 from synthesizer_svc.asking.settings import HYBRID
-from synthesizer_svc.asking.writer import EXHAUSTED, ModelWriter
+from synthesizer_svc.asking.writer import ModelWriter
 from synthesizer_svc.counting import Tokenizer
 from synthesizer_svc.gather import Gatherer, Seen, load_operator
 from synthesizer_svc.model import Model
@@ -28,9 +27,10 @@ from synthesizer_svc.schedule.graph import Unsupported
 from synthesizer_svc.schedule.lowering import Lowering
 from synthesizer_svc.schedule.synthesize import Prepared, ScheduleWriter
 from synthesizer_svc.settings import Settings
+from synthesizer_svc.writing import Writing
 
 Fact = CandidateProduced | CandidateRejected | ExpansionFailed
-REASON_CHARS_MAX = 300
+Tell = Callable[[tuple[Fact, ...]], Awaitable[None]]
 
 
 class Expander:
@@ -78,8 +78,9 @@ class Expander:
             else None
         )
 
-    async def expand(self, expansion: ExpansionRequested) -> tuple[Fact, ...]:
-        """The facts that answer ``expansion``.
+    async def expand(self, expansion: ExpansionRequested, tell: Tell, before: Sequence[Fact] = ()) -> None:
+        """Give ``tell`` the facts that answer ``expansion``, each as soon as it stands: schedules at once, a model's
+        when it has answered. Indices that ``before`` answers already, from an earlier delivery, are left out.
 
         Raises:
             Poison: it refers to blobs that do not exist, or asks for nothing.
@@ -91,7 +92,8 @@ class Expander:
             chip = chips.load(expansion.chip)
             machine = chips.machine_of(chip, self._processor.flags)
         except ChipError as error:
-            return (self._failed(expansion, "unsupported_chip", str(error)),)
+            await tell((self._failed(expansion, "unsupported_chip", str(error)),))
+            return
         language = next((name for name in expansion.languages if name in self._schedules), expansion.languages[0])
         prepared: Prepared | None = None
         code, refusal = "unsupported_language", f"no schedule emitter for {', '.join(expansion.languages)}"
@@ -102,61 +104,47 @@ class Expander:
             except Unsupported as error:
                 code, refusal = "unsupported_operator", f"{error.node}: {error.why}"
         if prepared is None and (self._model is None or not has_contract(language)):
-            return (self._failed(expansion, code, refusal),)
+            await tell((self._failed(expansion, code, refusal),))
+            return
         operator_class = prepared.lowered.operator_class if prepared else ""
         began = self._clock.monotonic_ns()
         seen = await self._gatherer.gather(expansion, operator, chip, machine, language, operator_class)
         gathered_ns = self._clock.monotonic_ns() - began
-        written = await self._write(seen, language, prepared, gathered_ns)
-        stopped = _stopped(written)
-        if stopped is not None:
-            usage = total(*(answer.usage for answer in written))
-            failed = self._failed(expansion, stopped.code, stopped.detail)
-            return (replace(failed, pauses=True, usage=usage),)
-        at_ns = self._clock.now_ns()
-        return tuple(answers.event(expansion, index, answer, at_ns) for index, answer in enumerate(written))
+        await self._write(seen, language, prepared, gathered_ns, tell, before)
 
     async def _write(
-        self, seen: Seen, language: str, prepared: Prepared | None, gathered_ns: int
-    ) -> list[Written | Unwritten]:
-        """One answer per index. The model goes first: schedules can step around its kernels, not it around theirs.
-
-        What schedules cost is this project's own time, gathering included and capturing once per operator excluded;
-        it is shared out over their answers. A model's answer carries the time of its calls.
-        """
-        writers = self._writers(prepared, seen)
-        arms = self._arms(seen.expansion, writers)
-        found: dict[int, Written | Unwritten] = {}
-        by_model = {index: arm for index, arm in enumerate(arms) if arm != SCHEDULE}
-        if self._model and by_model:
-            found.update(await self._model.write(seen, language, by_model, prepared))
-            found.update(await self._rewritten(seen, language, prepared, writers, found))
-        vacant = [index for index in range(len(arms)) if index not in found]
-        if SCHEDULE in writers:
-            vacant += [index for index, answer in found.items() if _fills_in(answer)]
-        if vacant:
-            assert prepared is not None
-            taken = frozenset(a.kernel.kernel_id for a in found.values() if isinstance(a, Written))
-            began = self._clock.monotonic_ns()
-            written = await self._schedules[language].write(seen, prepared, len(vacant), taken)
-            usage = Usage(latency_ns=(gathered_ns + self._clock.monotonic_ns() - began) // len(vacant))
-            for index, answer in zip(sorted(vacant), written, strict=True):
-                found[index] = _instead(found.get(index), replace(answer, usage=usage))
-        return [found[index] for index in range(len(arms))]
-
-    async def _rewritten(
         self,
         seen: Seen,
         language: str,
         prepared: Prepared | None,
-        writers: tuple[str, ...],
-        found: Mapping[int, Written | Unwritten],
-    ) -> dict[int, Written | Unwritten]:
-        """Kernels in place of moves that there are none of, where models write alone and may rewrite."""
-        if self._model is None or SCHEDULE in writers or share.REWRITE not in writers:
-            return {}
-        left = [index for index, answer in found.items() if isinstance(answer, Unwritten) and answer.code == EXHAUSTED]
-        return await self._model.write(seen, language, dict.fromkeys(left, share.REWRITE), prepared)
+        gathered_ns: int,
+        tell: Tell,
+        before: Sequence[Fact],
+    ) -> None:
+        expansion = seen.expansion
+        writers = self._writers(prepared, seen)
+
+        async def told(found: Mapping[int, Written | Unwritten]) -> None:
+            at_ns = self._clock.now_ns()
+            await tell(tuple(answers.event(expansion, index, answer, at_ns) for index, answer in found.items()))
+
+        writing = Writing(
+            seen,
+            language,
+            prepared,
+            arms=self._arms(expansion, writers),
+            writers=writers,
+            schedules=self._schedules.get(language),
+            model=self._model,
+            clock=self._clock,
+            gathered_ns=gathered_ns,
+            before=[fact for fact in before if not isinstance(fact, ExpansionFailed)],
+            tell=told,
+        )
+        await writing.run()
+        if (stopped := writing.stopped) is not None:
+            failed = self._failed(expansion, stopped.code, stopped.detail)
+            await tell((replace(failed, pauses=True, usage=writing.usage),))
 
     def _writers(self, prepared: Prepared | None, seen: Seen) -> tuple[str, ...]:
         """Who may write: the schedule writer unless models have it all, and the ways of asking that are possible.
@@ -194,38 +182,3 @@ class Expander:
 def _has_schedule(seen: Seen) -> bool:
     """Whether moves start from what is shown: a draft's from the default schedule, others' from that of a parent."""
     return not seen.parents or any(parent.schedule_json is not None for parent in seen.parents)
-
-
-def _fills_in(answer: Written | Unwritten) -> bool:
-    """Whether the schedule writer takes an index over: a model could not be asked, or had nothing to choose from."""
-    return isinstance(answer, Unwritten) and (answer.pauses or answer.code == EXHAUSTED)
-
-
-def _instead(asked: Written | Unwritten | None, written: Written | Unwritten) -> Written | Unwritten:
-    """``written`` by a schedule at an index that a model was asked for in vain, with what that was and cost."""
-    if asked is None or asked.context is None:
-        return written
-    usage = total(asked.usage, written.usage)
-    if isinstance(written, Unwritten):
-        return replace(written, usage=usage, context=asked.context)
-    assert isinstance(asked, Unwritten)
-    reason = Entry(name=INSTEAD_OF, value=f"{asked.code}: {asked.detail}"[:REASON_CHARS_MAX])
-    return replace(
-        written,
-        move=replace(written.move, parameters=(*written.move.parameters, reason)),
-        context=replace(asked.context, skill_ids=written.context.skill_ids),
-        usage=usage,
-    )
-
-
-def _stopped(written: list[Written | Unwritten]) -> Unwritten | None:
-    """Why nothing at all could be written until somebody acts; None when something was, or a model answered what is no
-    kernel: that is told for itself, with its conversation, and the next expansion pauses.
-    """
-    if any(isinstance(answer, Written) or _answered(answer) for answer in written):
-        return None
-    return next((answer for answer in written if isinstance(answer, Unwritten) and answer.pauses), None)
-
-
-def _answered(answer: Unwritten) -> bool:
-    return not answer.pauses and answer.context is not None and bool(answer.context.endpoint)

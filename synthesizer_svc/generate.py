@@ -65,10 +65,16 @@ class Generator:
 
     async def _write(self, expansion: ExpansionRequested, fingerprint: str) -> dict[str, Any]:
         paying = replace(expansion, search_id=account_of(expansion))
+        found: list[Fact] = []
+
+        async def tell(some: tuple[Fact, ...]) -> None:
+            found.extend(replace(fact, search_id=expansion.search_id) for fact in some)
+
         try:
-            facts = tuple(replace(fact, search_id=expansion.search_id) for fact in await self._expander.expand(paying))
+            await self._expander.expand(paying, tell)
         except Poison as error:
             raise UserError(str(error), where="expansion") from error
+        facts = sorted(found, key=lambda fact: getattr(fact, "index", 0))
         answer: dict[str, Any] = {
             "fingerprint": fingerprint,
             "facts": [{"type": type(fact).__name__, "fact": json_codec.to_plain(fact)} for fact in facts],

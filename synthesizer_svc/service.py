@@ -1,20 +1,23 @@
 """synthesizer_svc: answers every expansion request with its candidates.
 
-Crash model: what was written for an expansion is stored under its id *before* anything is published, and event ids
-derive from the request. A request delivered again publishes the same events again, and consumers dedupe by id. Of
-several replicas that wrote for one expansion the first one's answers stand, and all of them give those.
+Crash model: an answer is stored under the id of its expansion *before* it is published, and event ids derive from the
+request. A request delivered again publishes what was told once more, in the order in which it was, and writes what is
+still open; consumers dedupe by id. Of several replicas that write for one expansion the first one's answer to an index
+stands, and all of them give that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from shared import envelopes, topics, tracing, wire
 from shared.bus import Bus
 from shared.clock import Clock
 from shared.errors import Poison
-from shared.events import Envelope, ExpansionRequested
+from shared.events import CandidateProduced, CandidateRejected, Envelope, ExpansionFailed, ExpansionRequested
 from shared.knowledge import Knowledge
 from shared.machine import processor
 from shared.ports import Ports
@@ -22,9 +25,11 @@ from shared.service import Service, Servicer, Subscribe
 from shared.store import Documents
 from shared.trial_build import TrialBuild
 from synthesizer_svc import exported
+from synthesizer_svc.answered import Answered
 from synthesizer_svc.expand import Expander, Fact
 from synthesizer_svc.generate import Generator
-from synthesizer_svc.model import Model
+from synthesizer_svc.model import Model, ModelErrorCode
+from synthesizer_svc.model.budgeted import END, BudgetSettings
 from synthesizer_svc.model.opening import Opened, open_model
 from synthesizer_svc.model.tokenizer import open_tokenizer
 from synthesizer_svc.schedule.captured import CapturedLowering
@@ -35,15 +40,17 @@ from synthesizer_svc.settings import Settings
 NAME = "synthesizer"
 SOURCE = "/synthesizer"
 SERVICER = "protos.synthesizer.v1.SynthesizerService"
-ANSWERED = "synthesizer.expansions"
-"""Collection: expansion id -> the envelopes that answer it."""
 
 
 class Synthesizer:
     """The handler: remembers, publishes."""
 
-    def __init__(self, *, expander: Expander, documents: Documents, bus: Bus, clock: Clock) -> None:
+    def __init__(
+        self, *, expander: Expander, documents: Documents, bus: Bus, clock: Clock, budget: BudgetSettings
+    ) -> None:
+        """``budget`` says whether a search pauses or ends when no money is left to write with."""
         self._expander, self._documents, self._bus, self._clock = expander, documents, bus, clock
+        self._ends_when_spent = budget.when_spent == END
 
     async def handle(self, envelope: Envelope) -> None:
         """Answer one request; answering it again publishes the same events.
@@ -54,23 +61,31 @@ class Synthesizer:
         request = envelope.event
         if not isinstance(request, ExpansionRequested):
             raise Poison(f"{type(request).__name__} on {topics.SYNTHESIS_REQUESTS}")
-        for answer in await self._recall(request) or await self._write(envelope, request):
+        answered = Answered(self._documents, request)
+        await answered.read()
+        await self._publish(answered.told)
+        if answered.complete:
+            return
+        turn = asyncio.Lock()
+
+        async def tell(facts: tuple[Fact, ...]) -> None:
+            async with turn:
+                told, own = await answered.add([self._wrap(envelope, self._final(fact)) for fact in facts])
+                await self._publish(told)
+            for answer in own:
+                exported.answered(_fact(answer))
+
+        await self._expander.expand(request, tell, [_fact(answer) for answer in answered.told])
+
+    async def _publish(self, told: Iterable[Envelope]) -> None:
+        for answer in told:
             await self._bus.publish(envelopes.topic_of(answer.event), wire.encode(answer))
 
-    async def _recall(self, request: ExpansionRequested) -> tuple[Envelope, ...]:
-        stored = await self._documents.get(ANSWERED, request.expansion_id)
-        return () if stored is None else _envelopes(stored)
-
-    async def _write(self, cause: Envelope, request: ExpansionRequested) -> tuple[Envelope, ...]:
-        facts = await self._expander.expand(request)
-        answers = tuple(self._wrap(cause, fact) for fact in facts)
-        written = {"envelopes": [wire.to_json(answer) for answer in answers]}
-        standing = await self._documents.create(ANSWERED, request.expansion_id, written)
-        if standing is not None and standing != written:
-            return _envelopes(standing)
-        for fact in facts:
-            exported.answered(fact)
-        return answers
+    def _final(self, fact: Fact) -> Fact:
+        """A pause for want of money is the end, where that was chosen: the search closes with what it found."""
+        if self._ends_when_spent and isinstance(fact, ExpansionFailed) and fact.code == ModelErrorCode.BUDGET:
+            return replace(fact, pauses=False)
+        return fact
 
     def _wrap(self, cause: Envelope, fact: Fact) -> Envelope:
         return envelopes.envelope(
@@ -84,10 +99,9 @@ class Synthesizer:
         )
 
 
-def _envelopes(stored: Mapping[str, object]) -> tuple[Envelope, ...]:
-    answers = stored["envelopes"]
-    assert isinstance(answers, list)
-    return tuple(wire.from_json(answer) for answer in answers)
+def _fact(answer: Envelope) -> Fact:
+    assert isinstance(answer.event, CandidateProduced | CandidateRejected | ExpansionFailed)
+    return answer.event
 
 
 def build(
@@ -130,7 +144,13 @@ def build(
             await tokenizer.close()
 
     generator = Generator(expander, ports.store)
-    synthesizer = Synthesizer(expander=expander, documents=ports.store.documents, bus=ports.bus, clock=ports.clock)
+    synthesizer = Synthesizer(
+        expander=expander,
+        documents=ports.store.documents,
+        bus=ports.bus,
+        clock=ports.clock,
+        budget=settings.budget,
+    )
     return Service(
         name=NAME,
         subscriptions=(

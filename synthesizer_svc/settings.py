@@ -16,6 +16,7 @@ from synthesizer_svc.model import configuration
 from synthesizer_svc.model.breaker import BreakerSettings
 from synthesizer_svc.model.budgeted import BudgetSettings
 from synthesizer_svc.model.configuration import EndpointSettings
+from synthesizer_svc.model.prices import PriceSettings
 from synthesizer_svc.model.retrying import RetrySettings
 
 ONE_MACHINE = ("memory", "sqlite")
@@ -153,6 +154,7 @@ def endpoints(model: ModelSettings, environment: Mapping[str, str]) -> tuple[End
             protocol=model.protocol,
             ca=model.ca,
             allow_plaintext=model.allow_plaintext,
+            prices=settings.from_env(PriceSettings, environment, "MODEL_PRICES_").table,
             environment=environment,
         ),
     )

@@ -13,10 +13,9 @@ import click
 
 from deploy.local.cluster import Cluster, Status
 from deploy.local.layout import Layout
+from shared import exit_codes
 from shared.errors import KernelEvolveError, UserError
 
-EXIT_FAILED = 1
-EXIT_USER_ERROR = 2
 NEXT = "kernelevolve submit examples/operators/softmax.py --chip {chip} --watch"
 OFFERED = "cpu-x86_64"
 
@@ -64,7 +63,7 @@ def status(cluster: Cluster, as_json: bool) -> None:
             click.echo(json.dumps(asdict(row)))
     else:
         click.echo("\n".join(_table(rows)) if rows else "nothing runs here; make up")
-    sys.exit(0 if rows and all(row.ready for row in rows) else EXIT_FAILED)
+    sys.exit(0 if rows and all(row.ready for row in rows) else exit_codes.FAILED)
 
 
 def _table(rows: tuple[Status, ...]) -> list[str]:
@@ -93,10 +92,10 @@ def main() -> int:
         return 130
     except UserError as error:
         click.echo(f"error: {error}", err=True)
-        return EXIT_USER_ERROR
+        return exit_codes.BAD_INPUT
     except KernelEvolveError as error:
         click.echo(f"failed: {error}", err=True)
-        return EXIT_FAILED
+        return exit_codes.FAILED
     return 0
 
 

@@ -56,7 +56,7 @@ class SearchStarted:
     """What the score divides by: ``best`` (the faster of the two), ``eager`` or ``compiled``."""
     candidates_per_expansion: int = 2
     expansions_in_flight: int = 2
-    logic_version: int = 1
+    logic_version: int = 2
     """Gates changes of decision logic, so that old logs replay under the logic they were made with."""
     at_ns: int = 0
     priority: int = 0

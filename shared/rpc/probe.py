@@ -18,6 +18,7 @@ from typing import Any
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from shared import exit_codes
 from shared.errors import UserError
 from shared.rpc import credentials
 from shared.rpc.health import OVERALL, SERVING
@@ -25,7 +26,6 @@ from shared.rpc.settings import ClientSettings, ServerSettings
 from shared.settings import from_env
 
 WITHIN_S = 4.0
-EXIT_USER_ERROR = 2
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
         found = serving((address,), settings, WITHIN_S, service=service)
     except UserError as error:
         print(error, file=sys.stderr)
-        return EXIT_USER_ERROR
+        return exit_codes.BAD_INPUT
     return 0 if found else 1
 
 

@@ -54,7 +54,7 @@ def assign(
 def _configured(expansion: ExpansionRequested, models: tuple[str, ...], share_percent: int) -> tuple[str, ...]:
     """The first indices, so many that the models' share holds on average over expansions; models take turns."""
     whole, part = divmod(expansion.count * share_percent, 100)
-    stream = ids.stream(expansion.seed, expansion.expansion_id, "writer")
+    stream = ids.stream(expansion.seed, "writer")
     if stream.randrange(100) < part:
         whole += 1
     first = stream.randrange(len(models))
@@ -63,7 +63,7 @@ def _configured(expansion: ExpansionRequested, models: tuple[str, ...], share_pe
 
 
 def _drawn(expansion: ExpansionRequested, records: dict[str, WriterRecord], hour_micro: int, index: int) -> str:
-    stream = ids.stream(expansion.seed, expansion.expansion_id, "writer", index)
+    stream = ids.stream(expansion.seed, "writer", index)
     if stream.random() < EXPLORE:
         return stream.choice(sorted(records))
     costs = _costs_micro(records, hour_micro)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from shared import ids
 from shared.clock import Clock
@@ -32,6 +33,7 @@ from synthesizer_svc.settings import ModelSettings
 
 EXHAUSTED = "exhausted"
 Answer = Written | Unwritten
+Each = Callable[[int, Answer], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,40 +68,58 @@ class ModelWriter:
         self._limits, self._asking, self._trials = limits, asking, trials
 
     async def write(
-        self, seen: Seen, language: str, arms: Mapping[int, str], prepared: Prepared | None
-    ) -> dict[int, Answer]:
-        """One answer for each index of ``arms``, which says how it is written.
+        self,
+        seen: Seen,
+        language: str,
+        arms: Mapping[int, str],
+        prepared: Prepared | None,
+        *,
+        avoid: frozenset[str],
+        chosen: Mapping[int, str],
+        taken: frozenset[str],
+        each: Each,
+    ) -> None:
+        """Give ``each`` one answer for each index of ``arms``, which says how it is written, as soon as it is there.
 
         Rewriting conversations go on side by side. Moves are chosen one after the other, each from what those before
-        it left, so that no two of an expansion are the same kernel.
+        it left, so that no two of an expansion are the same kernel. Of equal kernels that models came to, the one that
+        is there first stands.
+
+        ``avoid`` are kernels of this expansion that no answer may come to: not on offer, and sent back like those that
+        the search has. ``chosen`` are those that moves came to at other indices, and ``taken`` all that there are.
         """
         form = form_of(language, seen.machine, seen.expansion.threads)
-        by_moves = [index for index, arm in sorted(arms.items()) if arm == MOVES]
-        rewriting = [index for index, arm in sorted(arms.items()) if arm != MOVES]
-        chosen, rewritten = await asyncio.gather(
-            self._by_moves(seen, form, prepared, by_moves),
-            asyncio.gather(*(self._rewritten(seen, form, index) for index in rewriting)),
-        )
-        return await self._distinct(seen, chosen | dict(zip(rewriting, rewritten, strict=True)))
+        known = avoid | frozenset(seen.expansion.known_kernel_ids)
+        used = set(taken)
+
+        async def told(index: int, held: Held | Unwritten) -> None:
+            await each(index, held if isinstance(held, Unwritten) else await self._answer(seen, held, used))
+
+        async def rewritten(index: int) -> None:
+            await told(index, await self._rewritten(seen, form, index, known))
+
+        async def by_moves() -> None:
+            came_to = dict(chosen)
+            for index in sorted(index for index, arm in arms.items() if arm == MOVES):
+                before = known | {kernel for other, kernel in came_to.items() if other < index}
+                held = await self._by_moves(seen, form, prepared, index, before)
+                if isinstance(held, Held) and isinstance(held.outcome.result, Draft):
+                    came_to[index] = held.outcome.result.kernel_id
+                await told(index, held)
+
+        await _all(by_moves(), *(rewritten(index) for index, arm in sorted(arms.items()) if arm != MOVES))
 
     async def _by_moves(
-        self, seen: Seen, form: Form, prepared: Prepared | None, indices: list[int]
-    ) -> dict[int, Held | Unwritten]:
-        found: dict[int, Held | Unwritten] = {}
-        known = frozenset(seen.expansion.known_kernel_ids)
-        for index in indices:
-            assert prepared is not None
-            # A nearly exhausted neighbourhood renders hundreds of schedules.
-            given = await asyncio.to_thread(self._offer, seen, prepared, known)
-            if not given.singles:
-                detail = "every single move from here makes a kernel that the search has, or was tried"
-                context = replace(seen.context(skill_ids=()), asking=MOVES)
-                found[index] = Unwritten(code=EXHAUSTED, detail=detail, context=context)
-                continue
-            held = found[index] = await self._held(seen, form, Moves(given, prepared, known), index)
-            if isinstance(held, Held) and isinstance(held.outcome.result, Draft):
-                known |= {held.outcome.result.kernel_id}
-        return found
+        self, seen: Seen, form: Form, prepared: Prepared | None, index: int, known: frozenset[str]
+    ) -> Held | Unwritten:
+        assert prepared is not None
+        # A nearly exhausted neighbourhood renders hundreds of schedules.
+        given = await asyncio.to_thread(self._offer, seen, prepared, known)
+        if given.singles:
+            return await self._held(seen, form, Moves(given, prepared, known), index, known)
+        detail = "every single move from here makes a kernel that the search has, or was tried"
+        context = replace(seen.context(skill_ids=()), asking=MOVES)
+        return Unwritten(code=EXHAUSTED, detail=detail, context=context)
 
     def _offer(self, seen: Seen, prepared: Prepared, known: frozenset[str]) -> Offer:
         def is_known(schedule: Schedule) -> bool:
@@ -107,16 +127,16 @@ class ModelWriter:
 
         return offer(situation_of(seen, prepared), is_known, self._asking.moves_offered_max)
 
-    async def _rewritten(self, seen: Seen, form: Form, index: int) -> Held | Unwritten:
+    async def _rewritten(self, seen: Seen, form: Form, index: int, known: frozenset[str]) -> Held | Unwritten:
         parent = seen.parents[0] if seen.parents and seen.parents[0].kernel.language == form.language else None
         whole: Way = Whole(form)
         if parent is None or self._asking.asking not in (Asking.EDITS.value, HYBRID):
-            return await self._held(seen, form, whole, index)
+            return await self._held(seen, form, whole, index, known)
         long = parent.source.count("\n") > self._asking.edits_lines
         edits = long or self._asking.asking == Asking.EDITS.value
-        return await self._held(seen, form, Edits(form, parent.source) if edits else whole, index)
+        return await self._held(seen, form, Edits(form, parent.source) if edits else whole, index, known)
 
-    async def _held(self, seen: Seen, form: Form, way: Way, index: int) -> Held | Unwritten:
+    async def _held(self, seen: Seen, form: Form, way: Way, index: int, known: frozenset[str]) -> Held | Unwritten:
         expansion, limits = seen.expansion, self._limits
         by_moves = way.asking is Asking.MOVES
         tokens_max = self._asking.moves_output_tokens_max if by_moves else limits.output_tokens_max
@@ -146,7 +166,7 @@ class ModelWriter:
             room=self._room,
             way=way,
             form=form,
-            known=frozenset(expansion.known_kernel_ids),
+            known=known,
         )
         outcome = await conversation.hold(
             request,
@@ -172,18 +192,8 @@ class ModelWriter:
         )
         return await self._composer.compose(given, self._room.question(answer_tokens))
 
-    async def _distinct(self, seen: Seen, found: Mapping[int, Held | Unwritten]) -> dict[int, Answer]:
-        """What each index is answered with; of equal kernels the first stands."""
-        answers: dict[int, Answer] = {}
-        taken: set[str] = set()
-        for index, held in sorted(found.items()):
-            answer = held if isinstance(held, Unwritten) else await self._answer(seen, held, taken)
-            if isinstance(answer, Written):
-                taken.add(answer.kernel.kernel_id)
-            answers[index] = answer
-        return answers
-
     async def _answer(self, seen: Seen, held: Held, taken: set[str]) -> Answer:
+        """What ``held`` comes to; a kernel is added to ``taken``."""
         outcome, result = held.outcome, held.outcome.result
         skills = result.skill_ids if isinstance(result, Draft) else None
         shown = held.prompt.shown
@@ -207,6 +217,7 @@ class ModelWriter:
         if result.kernel_id in taken:
             detail = f"kernel {result.kernel_id}, which this expansion has already"
             return Unwritten(code="duplicate", detail=detail, usage=outcome.usage, context=context)
+        taken.add(result.kernel_id)
         kernel = KernelRef(
             kernel_id=result.kernel_id,
             language=result.form.language,
@@ -216,3 +227,14 @@ class ModelWriter:
             schedule_hash=await self._blobs.put(result.schedule.to_json()) if result.schedule else "",
         )
         return Written(kernel=kernel, move=result.move, context=context, usage=outcome.usage)
+
+
+async def _all(*conversations: Coroutine[Any, Any, None]) -> None:
+    """Wait for all of ``conversations``, also when one fails: what the others are answered is paid for, and on record.
+
+    Raises:
+        Exception: the first one's failure.
+    """
+    for ended in await asyncio.gather(*conversations, return_exceptions=True):
+        if isinstance(ended, BaseException):
+            raise ended

@@ -33,6 +33,7 @@ SETTLE_S = 30.0
 """For what a call cost to be written down, while the store is away. What is not stays reserved, which errs on the safe
 side; a caller who gave up, and a service that stops, are held no longer."""
 NO_BUDGET = ModelBudget()
+PAUSE, END = "pause", "end"
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ class BudgetSettings:
     """``MODEL_BUDGET_*``. Zero means "no limit".
 
     Raises:
-        ValueError: a negative limit, or one so small that it would become 0, which is none.
+        ValueError: a negative limit, one so small that it would become 0, which is none, or an unknown word.
     """
 
     tokens: int = 0
@@ -56,12 +57,17 @@ class BudgetSettings:
     days_url: str = ""
     """Store of the days' accounts; empty: with the searches. By default, where ``STORE_URL`` names no server, a file in
     the user's data directory, because searches on one machine have a store each."""
+    when_spent: str = PAUSE
+    """What a search does for which nobody can write since no budget allows another call: ``pause`` until there is a
+    larger one, or ``end`` with what it found."""
 
     def __post_init__(self) -> None:
         if min(self.tokens, self.cost, self.day_tokens, self.day_cost) < 0:
             raise ValueError("a limit is negative")
         if any(0 < limit < 1 / MICRO for limit in (self.cost, self.day_cost)):
             raise ValueError(f"a limit of money is below {1 / MICRO:.6f}")
+        if self.when_spent not in (PAUSE, END):
+            raise ValueError(f"when_spent is {self.when_spent}, expected {PAUSE} or {END}")
 
     def of_a_search(self, own: ModelBudget) -> ModelBudget:
         """What holds for a search: its own limits, and these where it has none."""

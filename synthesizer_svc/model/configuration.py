@@ -144,9 +144,12 @@ def short_form(
     protocol: str = "",
     ca: str = "",
     allow_plaintext: bool = False,
+    prices: Mapping[str, int | str] | None = None,
     environment: Mapping[str, str],
 ) -> EndpointSettings:
     """The one endpoint that ``MODEL_URL``, ``MODEL_NAME``, ``MODEL_PROTOCOL`` and ``MODEL_API_KEY`` describe.
+
+    ``prices`` are a table as in a file.
 
     Raises:
         UserError: names the variable.
@@ -156,6 +159,8 @@ def short_form(
         table["protocol"] = protocol
     if environment.get("MODEL_API_KEY", "").strip():
         table["key_env"] = "MODEL_API_KEY"
+    if prices:
+        table["prices"] = dict(prices)
     if not model:
         hint = "the model's name as the endpoint knows it; a local server takes any"
         raise UserError("is not set", where="MODEL_NAME", hint=hint)

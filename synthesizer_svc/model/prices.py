@@ -41,6 +41,37 @@ class Prices:
         return self.input is not None and self.output is not None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceSettings:
+    """``MODEL_PRICES_*``: prices of the endpoint of ``MODEL_URL``, in the units of ``Prices``; -1 is unknown.
+
+    Raises:
+        ValueError: a price below -1.
+    """
+
+    input: int = -1
+    output: int = -1
+    cached: int = -1
+    """Of prompt tokens read from its cache; unknown: as ``input``."""
+    cache_write: int = -1
+    """Of prompt tokens written to its cache; unknown: five quarters of ``input``."""
+    currency: str = "USD"
+
+    def __post_init__(self) -> None:
+        if min(self.input, self.output, self.cached, self.cache_write) < -1:
+            raise ValueError("a price is negative; -1 is unknown")
+
+    @property
+    def table(self) -> dict[str, int | str]:
+        """The options of a ``prices`` table; empty without a price."""
+        prices: dict[str, int | str] = {
+            name: price
+            for name in ("input", "output", "cached", "cache_write")
+            if (price := getattr(self, name)) != UNKNOWN
+        }
+        return prices | {"currency": self.currency} if prices else {}
+
+
 def cost_micro(usage: Usage, prices: Prices) -> int:
     """The price of ``usage`` in millionths of the currency, rounded up; ``UNKNOWN`` without one. No tokens cost 0."""
     if usage.input_tokens == usage.output_tokens == 0:

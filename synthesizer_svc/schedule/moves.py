@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shared import ids
 from shared.events import PPM, Entry, Move
 from synthesizer_svc.schedule import belief
 from synthesizer_svc.schedule.proposal import Parent, Proposal, Situation, change_entries, changes, move_name, standing
@@ -42,8 +43,8 @@ def steps(decision: Decision, before: Value, after: Value) -> int:
 def singles(situation: Situation, parent: Parent) -> tuple[Single, ...]:
     """Every legal one-decision change of ``parent``'s schedule, best first."""
     tried = _tried(situation, parent)
-    stream = situation.stream(f"moves:{parent.candidate_id}")
     base = situation.space.complete(parent.schedule)
+    stream = situation.stream(f"moves:{ids.content_hash(base.to_json())}")
     current = dict(base.choices)
     found = [
         _single(situation, parent, base, decision, current[decision.key], after, tried, stream)

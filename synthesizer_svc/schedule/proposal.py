@@ -52,7 +52,8 @@ class Situation:
     """Everything a proposal may depend on; equal situations give equal proposals.
 
     ``kinds`` maps a decision's group to its operator class (``pointwise``, ``reduction`` …). ``siblings`` were tried
-    beside the new candidates, ``negative`` failed. ``expansion_id`` only seeds the random streams.
+    beside the new candidates, ``negative`` failed. Random streams hang on ``seed`` and nothing else: equal ones
+    propose equal schedules.
     """
 
     space: Space
@@ -60,7 +61,6 @@ class Situation:
     chip: str
     language: str
     seed: int
-    expansion_id: str
     parents: tuple[Parent, ...] = ()
     siblings: tuple[Schedule, ...] = ()
     negative: tuple[Schedule, ...] = ()
@@ -70,7 +70,7 @@ class Situation:
         return self.kinds.get(decision.group, "any")
 
     def stream(self, purpose: str) -> random.Random:
-        return ids.stream(self.seed, self.expansion_id, purpose)
+        return ids.stream(self.seed, purpose)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

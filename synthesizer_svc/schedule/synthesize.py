@@ -172,7 +172,6 @@ def situation_of(seen: Seen, prepared: Prepared) -> Situation:
         chip=expansion.chip,
         language=prepared.target.language,
         seed=expansion.seed,
-        expansion_id=expansion.expansion_id,
         parents=parents,
         siblings=siblings,
         negative=tuple(s for k in seen.negative if (s := _schedule(k)) is not None),

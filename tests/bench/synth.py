@@ -1,13 +1,13 @@
 """Schedules alone, a model that chooses moves, a model that writes whole kernels, and the mixture: what each finds.
 
-At equal evaluations and at equal cost, over operators and seeds, each a search of its own through the product's
-command line. Without further settings the packaged model answers, on this machine; any other endpoint is named as the
-product names it, by ``MODEL_URL`` and what goes with it or by ``MODEL_ENDPOINTS``. ``--record FILE`` keeps answers, and
-``--recorded FILE`` plays them back later without any endpoint.
+At equal evaluations and at equal cost (money where it has a price, otherwise seconds), over operators and seeds, each a
+search of its own through the product's command line. Without further settings the packaged model answers, on this
+machine; any other endpoint is named as the product names it, by ``MODEL_URL`` and what goes with it or by
+``MODEL_ENDPOINTS``. ``--record FILE`` keeps answers, and ``--recorded FILE`` plays them later without any endpoint.
 
     python -m tests.bench.synth
-    MODEL_URL=https://… MODEL_NAME=… MODEL_API_KEY=… \
-        python -m tests.bench.synth --evaluations 100 --seeds 1,2,3,4,5 --record answers.jsonl
+    MODEL_URL=https://… MODEL_NAME=… MODEL_API_KEY=… MODEL_PRICES_INPUT=… MODEL_PRICES_OUTPUT=… \
+        python -m tests.bench.synth --evaluations 100 --seeds 1,2,3,4,5 --money 2 --seconds 1800 --record answers.jsonl
     python -m tests.bench.synth --recorded answers.jsonl --no-write
 """
 
@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,12 +29,16 @@ from shared.machine import processor
 from synthesizer_svc.settings import from_env
 from tests.bench import synth_tape
 from tests.bench.synth_endpoints import Answering, Configured, answering, configured, playing
-from tests.bench.synth_plan import Plan, Way
+from tests.bench.synth_plan import Equal, Plan, Way
 from tests.bench.synth_report import Outcome, page
 from tests.bench.synth_search import ROOT, SearchFailedError, operator_path, run
 from tests.bench.synth_tape import Tape
 
 RESULT = ROOT / "docs" / "results" / "synth.md"
+SECONDS, SECONDS_WITH_MONEY = 40.0, 300.0
+"""Of each search at equal cost: where that is time, and where it is money, which a hosted model takes minutes for."""
+MONEY = 1.0
+"""Of each search at equal cost, in the currency of the prices, where there are any."""
 SEARCH_S_MAX = 3600.0
 """For one search where there is no other limit; what takes longer hangs, or never finds a quiet moment."""
 GRACE_S = 300.0
@@ -82,14 +86,15 @@ def _tell(outcome: Outcome) -> None:
     )
 
 
-def _plan(operators: str, seeds: str, ways: str, evaluations: int, seconds: float) -> Plan:
+def _plan(operators: str, seeds: str, ways: str, evaluations: int, chip: str) -> Plan:
     try:
         plan = Plan(
             operators=tuple(operators.split(",")),
             seeds=tuple(map(int, seeds.split(","))),
             evaluations=evaluations,
-            seconds=seconds,
+            seconds=0.0,
             ways=tuple(map(Way, ways.split(","))),
+            chip=chip,
         )
         for name in plan.operators:
             operator_path(name)
@@ -98,6 +103,25 @@ def _plan(operators: str, seeds: str, ways: str, evaluations: int, seconds: floa
     except FileNotFoundError as error:
         raise click.UsageError(f"no example operator named {error}") from error
     return plan
+
+
+def costing(plan: Plan, endpoints: Configured, money: float | None, seconds: float | None) -> Plan:
+    """``plan`` at equal cost: of money, unless the endpoints have no prices or ``money`` is 0, otherwise of seconds."""
+    if money and endpoints.unpriced:
+        raise click.UsageError(f"--money needs prices: {endpoints.unpriced}")
+    each = (0.0 if endpoints.unpriced else MONEY) if money is None else money
+    usual = SECONDS_WITH_MONEY if each else SECONDS
+    currency = endpoints.currency if each else ""
+    return replace(plan, money=each, currency=currency, seconds=usual if seconds is None else seconds)
+
+
+def bill(plan: Plan) -> str:
+    """What the comparison can cost, as far as it is limited."""
+    limited = sum(cell.equal is Equal.COST and cell.way.asks for cell in plan.cells())
+    return (
+        f"at equal cost: at most {limited * plan.money:g} {plan.currency} in {limited} searches; at equal evaluations "
+        "money has no limit but MODEL_BUDGET_DAY_COST"
+    )
 
 
 def _endpoints() -> Configured:
@@ -123,7 +147,18 @@ def _recorded(path: Path) -> tuple[Plan, Tape]:
 @click.option("--seeds", default="1,2", show_default=True)
 @click.option("--ways", default=",".join(Way), show_default=True)
 @click.option("--evaluations", default=8, show_default=True, help="Of each search at equal evaluations; 0: none.")
-@click.option("--seconds", default=40.0, show_default=True, help="For each search at equal cost; 0: none.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0),
+    help=f"For each search at equal cost, {SECONDS:g} or, with money, {SECONDS_WITH_MONEY:g} unless given; 0: none.",
+)
+@click.option(
+    "--money",
+    type=click.FloatRange(min=0),
+    help="For each search at equal cost that asks a model, in the currency of the endpoints' prices; "
+    f"{MONEY:g} unless given, where there are prices. 0: cost is time.",
+)
+@click.option("--chip", default="", help="Chip to search for; the product's own choice unless given.")
 @click.option(
     "--minutes",
     default=0.0,
@@ -140,7 +175,9 @@ def main(
     seeds: str,
     ways: str,
     evaluations: int,
-    seconds: float,
+    seconds: float | None,
+    money: float | None,
+    chip: str,
     minutes: float,
     record: Path | None,
     recorded: Path | None,
@@ -149,9 +186,16 @@ def main(
     """Run the comparison and print its page, which is written anew after each search."""
     if record and recorded:
         raise click.UsageError("--record needs an endpoint, --recorded replaces it: give one of them")
-    plan, tape = _recorded(recorded) if recorded else (_plan(operators, seeds, ways, evaluations, seconds), None)
     date = f"{datetime.now(UTC):%Y-%m-%d}"
-    answers = playing(tape) if tape else answering(plan, _endpoints(), record=record, date=date)
+    if recorded:
+        plan, tape = _recorded(recorded)
+        answers = playing(tape)
+    else:
+        plan, endpoints = _plan(operators, seeds, ways, evaluations, chip), _endpoints()
+        plan = costing(plan, endpoints, money, seconds)
+        answers = answering(plan, endpoints, record=record, date=date)
+    if plan.money and not recorded:
+        click.echo(bill(plan), err=True)
     cpu, text, found = processor(), "", Found()
     with tempfile.TemporaryDirectory(prefix="ke-synth-") as folder, answers as who:
         for found in searches(plan, who, Path(folder), minutes=minutes):

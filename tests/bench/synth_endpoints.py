@@ -10,13 +10,15 @@ import json
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from shared.settings import from_env
 from synthesizer_svc.model.capabilities import Protocol
 from synthesizer_svc.model.presets import preset_for
+from synthesizer_svc.model.prices import Prices, PriceSettings
 from tests import model_server
 from tests.bench import synth_tape
 from tests.bench.synth_plan import Cell, Plan
@@ -27,6 +29,7 @@ Tables = Mapping[str, Mapping[str, Any]]
 """Endpoints by name, as in a ``MODEL_ENDPOINTS`` file."""
 
 SHORT_FORM = "default"
+USD = Prices().currency
 PACKAGED = "SmolLM2-135M-Instruct (Q4_1) from its package behind llama.cpp's server, one thread of this machine"
 PACKAGED_NOTE = (
     "135 million parameters are too few to write a kernel, and hardly better than chance at choosing moves: with this "
@@ -52,6 +55,23 @@ class Configured:
     told: str
     settings: Mapping[str, str]
     note: str = ""
+
+    @property
+    def unpriced(self) -> str:
+        """Why what they answer has no cost in money; empty where it has."""
+        prices = [table.get("prices", {}) for table in self.tables.values()]
+        if any("input" not in price or "output" not in price for price in prices):
+            return "no price is known of " + ("this endpoint" if len(prices) == 1 else "one of these endpoints")
+        if not any(price["input"] or price["output"] for price in prices):
+            return "this endpoint takes no money (its prices are 0)"
+        return ""
+
+    @property
+    def currency(self) -> str:
+        """Of the prices; files that have several are refused."""
+        return next(
+            (str(table["prices"].get("currency", USD)) for table in self.tables.values() if "prices" in table), USD
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,17 +101,11 @@ class Answering:
 
     @property
     def source(self) -> Source:
-        told, note = self.configured.told, self.configured.note
+        mine = self.configured
+        source = Source(live=True, endpoint=mine.told, note=mine.note, settings=mine.settings, unpriced=mine.unpriced)
         if self.tape is None or not self.played:
-            return Source(live=True, endpoint=told, note=note, settings=self.configured.settings)
-        return Source(
-            live=False,
-            endpoint=told,
-            note=note,
-            settings=self.configured.settings,
-            played=self.tape.played,
-            other=self.tape.other,
-        )
+            return source
+        return replace(source, live=False, played=self.tape.played, other=self.tape.other)
 
 
 def configured(environment: Mapping[str, str], packaged_url: Callable[[], str] = model_server.url) -> Configured:
@@ -104,6 +118,8 @@ def configured(environment: Mapping[str, str], packaged_url: Callable[[], str] =
         for name in ("protocol", "ca"):
             table |= {name: value} if (value := environment.get(f"MODEL_{name.upper()}")) else {}
         table |= {"key_env": "MODEL_API_KEY"} if environment.get("MODEL_API_KEY") else {}
+        prices = from_env(PriceSettings, environment, "MODEL_PRICES_").table
+        table |= {"prices": prices} if prices else {}
         return Configured(tables={SHORT_FORM: table}, told=_told({SHORT_FORM: table}), settings={})
     packaged = {
         "url": packaged_url(),

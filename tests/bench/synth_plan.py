@@ -43,13 +43,20 @@ class Equal(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """``evaluations`` and ``seconds`` limit the searches of the two comparisons; 0 leaves that one out."""
+    """``evaluations`` and ``seconds`` limit the searches of the two comparisons; 0 leaves that one out.
+
+    With ``money``, in ``currency``, the second is at equal money: each search that asks a model may spend that, within
+    ``seconds``. Schedules cost none, so they have the seconds alone. ``chip`` is the product's choice when empty.
+    """
 
     operators: tuple[str, ...]
     seeds: tuple[int, ...]
     evaluations: int
     seconds: float
     ways: tuple[Way, ...] = tuple(Way)
+    money: float = 0.0
+    currency: str = ""
+    chip: str = ""
 
     def cells(self) -> Iterator[Cell]:
         """Every search, those of one operator and seed together: what drifts on a machine meets all ways alike, and
@@ -69,6 +76,9 @@ class Plan:
             "evaluations": self.evaluations,
             "seconds": self.seconds,
             "ways": [way.value for way in self.ways],
+            "money": self.money,
+            "currency": self.currency,
+            "chip": self.chip,
         }
 
     @staticmethod
@@ -80,6 +90,9 @@ class Plan:
             evaluations=int(plain["evaluations"]),
             seconds=float(plain["seconds"]),
             ways=tuple(map(Way, plain["ways"])),
+            money=float(plain.get("money", 0.0)),
+            currency=str(plain.get("currency", "")),
+            chip=str(plain.get("chip", "")),
         )
 
 

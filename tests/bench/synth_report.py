@@ -21,9 +21,9 @@ _T = (
 class Outcome:
     """One finished search. ``gain``: the announced winner's re-measured speedup over the faster baseline; 1 without.
 
-    ``by_writer`` counts evaluated candidates by who wrote them, ``winner`` names the winner's writer, ``rejected``
-    counts answers without a kernel by code. Tokens, money and ``model_s`` are sums over all calls; ``cost`` is None
-    when a price is unknown.
+    ``by_writer`` counts evaluated candidates by who wrote them, ``unmeasured`` those that no attempt could measure,
+    which are no evaluations; ``winner`` names the winner's writer; ``rejected`` counts answers without a kernel.
+    Tokens, money and ``model_s`` are sums over all calls; ``cost`` is None when a price is unknown.
     """
 
     cell: Cell
@@ -33,6 +33,7 @@ class Outcome:
     seconds: float
     winner: str = ""
     by_writer: Mapping[str, int] = field(default_factory=dict)
+    unmeasured: int = 0
     rejected: Mapping[str, int] = field(default_factory=dict)
     models: frozenset[str] = frozenset()
     requests: int = 0
@@ -43,13 +44,18 @@ class Outcome:
     estimated: bool = False
     cost: float | None = 0.0
     model_s: float = 0.0
+    money_spent: bool = False
+    """Whether its money did not allow another answer."""
     ended: str = ""
     """Why it ended, where that is not one of its limits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where the answers came from. ``other`` of ``played`` recorded ones answered a question that was not recorded."""
+    """Where the answers came from. ``other`` of ``played`` recorded ones answered a question that was not recorded.
+
+    ``unpriced`` says why their cost cannot be money; empty where it can.
+    """
 
     live: bool
     endpoint: str
@@ -58,6 +64,7 @@ class Source:
     """Those that go with the endpoint, where the environment has no others."""
     played: int = 0
     other: int = 0
+    unpriced: str = ""
 
     def __str__(self) -> str:
         if self.live:
@@ -110,8 +117,10 @@ def paired(outcomes: Iterable[Outcome], way: Way, other: Way) -> Ratio:
     return ratio([gain / reference for gain, reference in pairs])
 
 
-def row(outcomes: Sequence[Outcome], way: Way) -> str:
-    """One line of a table: what ``way`` found and what that took, per search where not said otherwise."""
+def row(outcomes: Sequence[Outcome], way: Way, *, each: float = 0.0) -> str:
+    """One line of a table: what ``way`` found and what that took, per search where not said otherwise; ``each`` search
+    that asks a model may spend so much money, 0 is no limit.
+    """
     mine = [one for one in outcomes if one.cell.way is way]
     n = len(mine)
     if not n:
@@ -123,8 +132,8 @@ def row(outcomes: Sequence[Outcome], way: Way) -> str:
     winners = _told(Counter(one.winner for one in mine if one.winner))
     columns = (
         str(n), str(sum(one.improved for one in mine)), str(gain), versus, winners,
-        f"{evaluations:.1f}", _summed(one.by_writer for one in mine), _summed(one.rejected for one in mine),
-        f"{seconds:.0f} ({model_s:.0f})", tokens(mine), money(mine),
+        f"{evaluations:.1f}", _evaluated(mine), _summed(one.rejected for one in mine),
+        f"{seconds:.0f} ({model_s:.0f})", tokens(mine), money(mine, of=n * each if way.asks else 0.0),
     )  # fmt: skip
     return f"| {way} | " + " | ".join(columns) + " |"
 
@@ -144,15 +153,60 @@ def tokens(mine: Sequence[Outcome]) -> str:
     return f"{about}{sums[0]} ({sums[1]}), {sums[2]} in {sum(one.requests for one in mine)} requests"
 
 
-def money(mine: Sequence[Outcome]) -> str:
-    """The sum over all searches; unknown when one of them is."""
+def money(mine: Sequence[Outcome], *, of: float = 0.0) -> str:
+    """The sum over all searches, ``of`` what they might spend; unknown when one of them is."""
     costs = [one.cost for one in mine]
     known = [cost for cost in costs if cost is not None]
-    return f"{sum(known):.4f}" if len(known) == len(costs) else "unknown"
+    spent = f"{sum(known):.4f}" if len(known) == len(costs) else "unknown"
+    return f"{spent} of {of:.4f}" if of else spent
 
 
-def table(outcomes: Sequence[Outcome], ways: Sequence[Way]) -> list[str]:
-    return ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS), *(row(outcomes, way) for way in ways)]
+def table(outcomes: Sequence[Outcome], ways: Sequence[Way], *, each: float = 0.0) -> list[str]:
+    rows = (row(outcomes, way, each=each) for way in ways)
+    return ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS), *rows]
+
+
+def at_equal_cost(outcomes: Sequence[Outcome], plan: Plan, source: Source) -> list[str]:
+    """The section of the searches that may cost alike: money where it has a price, seconds where it has none."""
+    if not plan.money:
+        why = source.unpriced or "no limit of money was asked for"
+        return [
+            f"## At equal cost: {plan.seconds:g} s per search",
+            "",
+            f"**Cost is time here**, because {why}. Writing, waiting for a model and evaluating all count; what was",
+            "measured again at the end does not.",
+            "",
+            *table(outcomes, plan.ways),
+        ]
+    each = f"{plan.money:g} {plan.currency}".strip()
+    return [
+        f"## At equal cost: {each} per search, within {plan.seconds:g} s",
+        "",
+        f"**Cost is money here.** Each search that asks a model may spend {each} on it, and ends when that allows no",
+        "further answer; `hybrid` then goes on with schedules. A budget stops *before* it is exceeded, so that less is",
+        "spent than allowed: the last column has both. Schedules cost no money: they are compared at equal time, and",
+        f"have the {plan.seconds:g} s that every search has at most. Writing, waiting for a model and evaluating all",
+        "take of them; what was measured again at the end does not.",
+        "",
+        *table(outcomes, plan.ways, each=plan.money),
+        *_unspent(outcomes, plan),
+    ]
+
+
+def _unspent(outcomes: Sequence[Outcome], plan: Plan) -> list[str]:
+    """For which ways time, and not money, was the limit: their comparison is one at equal seconds."""
+    told = []
+    for way in plan.ways:
+        mine = [one for one in outcomes if one.cell.way is way and way.asks]
+        left = sum(not one.money_spent for one in mine)
+        told += [f"{way} {left} of {len(mine)}"] if left else []
+    if not told:
+        return []
+    return [
+        "",
+        f"**Not limited by money**: {', '.join(told)}. These searches ended, by time or otherwise, with money for",
+        "another answer left; more `--seconds`, or less `--money`, makes their cost equal.",
+    ]
 
 
 def page(
@@ -186,6 +240,7 @@ def page(
         f"- Operators: {', '.join(plan.operators)}; seeds {', '.join(map(str, plan.seeds))}",
         f"- {len(outcomes)} searches",
     ]
+    lines += [f"- Chip: {plan.chip}"] if plan.chip else []
     lines += [f"- **Stopped early: {left} searches of the plan were not begun**"] if left else []
     lines += [f"- Settings: {', '.join(f'`{k}={v}`' for k, v in source.settings.items())}"] if source.settings else []
     lines += [f"- {source.note}"] if source.note else []
@@ -194,15 +249,7 @@ def page(
         lines += ["", f"## At equal evaluations: {plan.evaluations} per search", "", *table(mine, plan.ways)]
     if plan.seconds:
         mine = [one for one in outcomes if one.cell.equal is Equal.COST]
-        lines += [
-            "",
-            f"## At equal cost: {plan.seconds:g} s per search",
-            "",
-            "Writing, waiting for a model and evaluating all count; what was measured again at the end does not. A",
-            "hosted model's money comes on top and is in the last column.",
-            "",
-            *table(mine, plan.ways),
-        ]
+        lines += ["", *at_equal_cost(mine, plan, source)]
     early = Counter(f"{one.cell.way}: {one.ended}" for one in outcomes if one.ended)
     if early:
         lines += ["", "Searches that ended before a limit:", ""]
@@ -211,6 +258,11 @@ def page(
         lines += ["", f"**{len(unfinished)} searches did not end** and are in no table:", ""]
         lines += [f"- {what}" for what in unfinished]
     return "\n".join(lines) + "\n"
+
+
+def _evaluated(mine: Sequence[Outcome]) -> str:
+    told, left = _summed(one.by_writer for one in mine), sum(one.unmeasured for one in mine)
+    return f"{told}; {left} not measured" if left else told
 
 
 def _summed(counts: Iterable[Mapping[str, int]]) -> str:

@@ -16,10 +16,11 @@ from cli import history
 from cli.announce import EXIT_CODES
 from cli.phases import PAUSED
 from search_svc import projection
-from search_svc.tree import Node
+from search_svc.tree import Node, Tree
 from shared import wire
 from shared.errors import KernelEvolveError
 from shared.events import (
+    NOT_THE_KERNELS_FAULT,
     CandidateProduced,
     CandidateRejected,
     Envelope,
@@ -30,7 +31,7 @@ from shared.events import (
     SearchFinished,
     Usage,
 )
-from shared.writers import filled_in, writer_of
+from shared.writers import INSTEAD_OF, filled_in, writer_of
 from synthesizer_svc.settings import budget
 from tests.bench.synth_endpoints import OF_ONE_ENDPOINT
 from tests.bench.synth_plan import Cell, Equal, Plan
@@ -45,6 +46,9 @@ EVALUATIONS_MAX = 40_000
 INSTEAD = "schedules, in its place"
 SAID_CHARS = 1000
 LIMITS = frozenset({"evaluations", "wall_clock"})
+MONEY = "synthesis_budget"
+OWN_BUDGET = "the search's budget"
+"""How the detail begins of a search that its own money ended, and not that of a day or a price that nobody knows."""
 MICRO = 1_000_000
 NS_PER_S = 1_000_000_000
 
@@ -74,9 +78,13 @@ def run(cell: Cell, plan: Plan, folder: Path, model: Mapping[str, str], *, withi
     out = folder / cell.name
     by_evaluations = cell.equal is Equal.EVALUATIONS
     limit = ("--evaluations", plan.evaluations) if by_evaluations else ("--seconds", plan.seconds)
-    more = () if by_evaluations else ("--evaluations", EVALUATIONS_MAX)
-    arguments = ("optimize", operator_path(cell.operator), *limit, *more, "--seed", cell.seed, "--out", out, "--json")
+    more: tuple[object, ...] = () if by_evaluations else ("--evaluations", EVALUATIONS_MAX)
+    more += ("--chip", plan.chip) if plan.chip else ()
     environment = (dict(model) if cell.way.asks else {}) | _environment(folder / f"{cell.name}.home")
+    if plan.money and cell.way.asks and not by_evaluations:
+        more += ("--model-budget", plan.money)
+        environment |= {"MODEL_BUDGET_WHEN_SPENT": "end"}
+    arguments = ("optimize", operator_path(cell.operator), *limit, *more, "--seed", cell.seed, "--out", out, "--json")
     command = [sys.executable, "-m", "cli.main", *map(str, arguments)]
     try:
         done = called(command, environment | cell.way.settings, folder / f"{cell.name}.said", within_s)
@@ -151,7 +159,8 @@ async def read(cell: Cell, out: Path, result: Mapping[str, Any]) -> Outcome:
         evaluations=result["evaluations"],
         seconds=_seconds(envelopes),
         winner=_writer(winner) if winner else "",
-        by_writer=Counter(_writer(node) for node in past.tree.nodes.values() if node.evaluation),
+        by_writer=evaluated(past.tree),
+        unmeasured=unmeasured(past.tree),
         rejected=_rejected(events),
         models=frozenset(one.context.model for one in produced if one.context.model),
         requests=sum(one.requests for one in asked),
@@ -162,8 +171,38 @@ async def read(cell: Cell, out: Path, result: Mapping[str, Any]) -> Outcome:
         estimated=any(one.estimated for one in asked),
         cost=_cost(asked),
         model_s=sum(one.latency_ns for one in asked) / NS_PER_S,
-        ended="" if result["reason"] in LIMITS else f"{result['reason']} {result['detail'] or ''}".strip(),
+        money_spent=out_of_money(past.tree),
+        ended=ended_early(result),
     )
+
+
+def evaluated(tree: Tree) -> Counter[str]:
+    """Candidates that cost an evaluation, by who wrote them: one for each evaluation that the search counts."""
+    verdicts = (node for node in tree.nodes.values() if node.evaluation and not _given_up(node))
+    return Counter(map(_writer, verdicts))
+
+
+def unmeasured(tree: Tree) -> int:
+    """Candidates that no attempt could measure. The search takes their evaluations back and asks for others."""
+    return sum(map(_given_up, tree.nodes.values()))
+
+
+def _given_up(node: Node) -> bool:
+    return node.evaluation is not None and node.evaluation.status in NOT_THE_KERNELS_FAULT
+
+
+def out_of_money(tree: Tree) -> bool:
+    """Whether the search's money did not allow another answer, be it that it ended then or that schedules stood in."""
+    moves = (entry.value for node in tree.nodes.values() for entry in node.move.parameters if entry.name == INSTEAD_OF)
+    reasons = (f"{MONEY}: {tree.synthesis_failure[1]}" if tree.limit == MONEY else "", *moves)
+    return any(OWN_BUDGET in reason for reason in reasons)
+
+
+def ended_early(result: Mapping[str, Any]) -> str:
+    """Why a search ended, unless by a limit of the comparison."""
+    reason, detail = result["reason"], result["detail"] or ""
+    limit = reason in LIMITS or (reason == MONEY and detail.startswith(OWN_BUDGET))
+    return "" if limit else f"{reason} {detail}".strip()
 
 
 def _called(usage: Usage) -> bool:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+from dataclasses import replace
 
 from search_svc import replay
+from shared.events import EvaluationCompleted
 from synthesizer_svc.asking.settings import AskingSettings
+from synthesizer_svc.model import ModelError
+from synthesizer_svc.model.budgeted import BudgetSettings
 from synthesizer_svc.settings import ModelSettings, Settings
 from tests.aio import on_loop
 from tests.fakes.closed_loop import search
@@ -77,3 +82,57 @@ async def test_results_decide_who_writes_and_the_log_replays_to_the_same_decisio
     assert last["whole"].gains_milli == 0
     assert last["moves"].gain_micro > 0
     assert replay.verify(run.entries)
+
+
+class Spent(Talker):
+    """Its money is gone after ``calls`` answers."""
+
+    def __init__(self, calls: int) -> None:
+        super().__init__(knows)
+        self._calls = calls
+
+    async def complete(self, request):
+        if len(self.asked) == self._calls:
+            raise ModelError("budget", "the search's budget of 0.50: 0.49 are spent", pauses=True)
+        return await super().complete(request)
+
+
+@on_loop
+async def test_a_search_whose_money_is_spent_ends_with_what_it_found_where_that_was_chosen():
+    chosen = replace(settings("moves", 100), budget=BudgetSettings(when_spent="end"))
+    run = await asyncio.wait_for(search(cost, model=Spent(7), settings=chosen, evaluations=40), 60)
+    end = finished(run)
+    assert (end.outcome, end.limit) == ("improved", "synthesis_budget")
+    assert end.synthesis_failure[1].startswith("the search's budget")
+    assert end.nodes[end.winner_id].final is not None  # measured again before it was announced
+    assert 0 < end.charged <= 7
+    assert replay.verify(run.entries)
+
+
+class Thinking(Talker):
+    """Answers nothing until the first kernel has its verdict."""
+
+    def __init__(self) -> None:
+        super().__init__(knows)
+        self.judged = asyncio.Event()
+
+    async def complete(self, request):
+        await asyncio.wait_for(self.judged.wait(), 30)
+        return await super().complete(request)
+
+
+@on_loop
+async def test_a_schedules_kernel_is_evaluated_before_a_slow_model_has_answered():
+    model = Thinking()
+
+    def judge(choices):
+        model.judged.set()
+        return cost(choices)
+
+    run = await search(judge, model=model, settings=settings("hybrid", 50), evaluations=6)
+    assert finished(run).outcome == "improved"
+    first_by_model = next(n for n, fact in enumerate(run.facts) if getattr(getattr(fact, "context", 0), "asking", ""))
+    judged = [fact for fact in run.facts[:first_by_model] if isinstance(fact, EvaluationCompleted)]
+    assert judged
+    # The order in which facts came is the record, and decides the same again.
+    assert replay.verify(run.entries).tree == replay.rebuild(run.entries)

@@ -13,6 +13,7 @@ from shared.ports import Ports, open_ports
 from shared.settings import PortSettings
 from synthesizer_svc import service
 from synthesizer_svc.asking.settings import AskingSettings
+from synthesizer_svc.model.budgeted import BudgetSettings
 from synthesizer_svc.no_knowledge import NoKnowledge
 from synthesizer_svc.schedule.schedule import Schedule
 from synthesizer_svc.settings import Limits, ModelSettings, Settings
@@ -93,11 +94,21 @@ async def _drain(subscription):
 
 @asynccontextmanager
 async def desk(
-    *, model_url="", share=50, lowering=None, knowledge=None, model=None, trials=None, asking=None, **limits
+    *,
+    model_url="",
+    share=50,
+    lowering=None,
+    knowledge=None,
+    model=None,
+    trials=None,
+    asking=None,
+    budget=None,
+    **limits,
 ):
     settings = Settings(
         model=ModelSettings(url=model_url, share_percent=share),
         asking=AskingSettings(**({"asking": "whole"} | (asking or {}))),
+        budget=budget or BudgetSettings(),
         limits=Limits(**limits),
     )
     async with open_ports(PortSettings(store_url="memory:"), ManualClock(1_000)) as ports:

@@ -66,7 +66,7 @@ def get_init_inputs():
 
 
 def a_situation(**changes) -> Situation:
-    given = {"space": SPACE, "kinds": KINDS, "chip": "cpu-x86_64", "language": "cpp", "seed": 1, "expansion_id": "e1"}
+    given = {"space": SPACE, "kinds": KINDS, "chip": "cpu-x86_64", "language": "cpp", "seed": 1}
     return Situation(**(given | changes))
 
 

@@ -52,7 +52,7 @@ def by_seed(request):
 
 
 def expand(model, *, asking="whole", share=100, lowering=None, knowledge=None, trials=None, settings=None, **changes):
-    """The facts of one expansion, and the desk's blobs."""
+    """The facts of one expansion by index, and the desk's blobs."""
 
     async def scenario():
         chosen = {"asking": asking} | (settings or {})
@@ -63,7 +63,7 @@ def expand(model, *, asking="whole", share=100, lowering=None, knowledge=None, t
             if parent is not None:
                 parents = {"parent_ids": ("c1",), "parents": (await at.kernel(**parent),)}
                 changes.update(parents | {"parent_evaluations": (measured(),)})
-            facts = await at.facts(await at.request(**changes))
+            facts = sorted(await at.facts(await at.request(**changes)), key=lambda fact: getattr(fact, "index", 0))
             hashes = {fact.context.conversation_hash for fact in facts if not isinstance(fact, ExpansionFailed)}
             blobs = {name: await at.ports.store.blobs.get(name) for name in hashes if name}
             for fact in facts:
@@ -134,6 +134,7 @@ def test_where_no_move_is_left_models_rewrite_when_they_write_alone_and_schedule
             for n in range(4):
                 request = await at.request(
                     expansion_id=f"e{n}",
+                    seed=n,
                     memory=Memory.PARENT_AND_SIBLINGS,
                     siblings=tuple(tried),
                     sibling_ids=tuple(f"c{i}" for i in range(len(tried))),

@@ -279,7 +279,7 @@ def test_with_a_model_both_write_and_the_models_kernel_is_a_candidate_with_its_c
     async def scenario():
         url = script(tmp_path, {"text": f"Does less.\n```cpp\n{KERNEL}\n```", "input_tokens": 900, "output_tokens": 40})
         async with desk(model_url=url, knowledge=OneDocument()) as at:
-            written, scheduled = await at.facts(await at.request(count=2))
+            scheduled, written = await at.facts(await at.request(count=2))
             assert written.move.name == "rewrite"
             assert written.move.rationale == "Does less."
             assert (written.usage.input_tokens, written.usage.output_tokens) == (900, 40)

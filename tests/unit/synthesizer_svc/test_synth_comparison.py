@@ -9,17 +9,22 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import httpx
 import pytest
 from click.testing import CliRunner
 
+from shared.events import Status
 from synthesizer_svc.model import configuration
 from tests.bench import synth, synth_search, synth_tape
 from tests.bench.synth_endpoints import answering, configured, playing
 from tests.bench.synth_plan import Cell, Equal, Plan, Way
 from tests.bench.synth_report import COLUMNS, Outcome, Source, page, paired, ratio, row
 from tests.bench.synth_tape import Tape
+from tests.builders import a_failure, a_search, measured
+from tests.fakes.drive import Drive
+from tests.fakes.landscape import Landscape
 
 PLAN = Plan(operators=("softmax", "row_sum"), seeds=(1, 2), evaluations=12, seconds=45.0)
 LIVE = Source(live=True, endpoint="somewhere")
@@ -96,6 +101,27 @@ def test_a_row_tells_rejections_writers_and_tokens():
     assert "schedules, in its place 11, whole 1" in line
     assert "truncated 2, unparsable 3" in line
     assert "≈ 900 (700), 90 in 9 requests" in line
+
+
+class OneTooNoisy(Landscape):
+    """No attempt measures the kernel that comes first."""
+
+    first: ClassVar[list[str]] = []
+
+    def evaluate(self, request):
+        self.first.append(request.kernel.kernel_id)
+        noisy = request.kernel.kernel_id == self.first[0]
+        return measured(request, a_failure(Status.NOISY)) if noisy else super().evaluate(request)
+
+
+def test_kernels_that_could_not_be_measured_are_no_evaluations_also_in_the_table():
+    tree = Drive(landscape=OneTooNoisy()).run(a_search(evaluations=8))
+    evaluated, left = synth_search.evaluated(tree), synth_search.unmeasured(tree)
+
+    assert (evaluated.total(), tree.charged, left) == (8, 8, 1)
+    line = row([outcome(Way.SCHEDULES, 1.2, by_writer=evaluated, unmeasured=left)], Way.SCHEDULES)
+    assert "| schedule 8; 1 not measured |" in line
+    assert "not measured" not in row([outcome(Way.SCHEDULES, 1.2, by_writer=evaluated)], Way.SCHEDULES)
 
 
 def test_the_page_names_the_models_that_answered_and_what_was_recorded():
@@ -352,7 +378,11 @@ def test_endpoints_are_asked_as_configured(named, tmp_path):
         settings = who.settings_of(CELL, tmp_path)
 
     assert read(Path(settings["MODEL_ENDPOINTS"])) == read(tmp_path / "mine.toml")
-    assert who.source == Source(live=True, endpoint='large "2" at api.anthropic.com, qwen at 127.0.0.1')
+    assert who.source == Source(
+        live=True,
+        endpoint='large "2" at api.anthropic.com, qwen at 127.0.0.1',
+        unpriced="no price is known of one of these endpoints",
+    )
 
 
 def test_recorded_endpoints_differ_in_their_address_alone(named, tmp_path):

@@ -219,3 +219,25 @@ def test_variables_that_make_no_endpoint_are_one_line(changes, says):
 
 def test_settings_can_be_written_without_their_key():
     assert KEY not in repr(from_env(SHORT))
+
+
+NAMED = {"MODEL_URL": "http://127.0.0.1:1/v1", "MODEL_NAME": "m"}
+
+
+def test_the_endpoint_of_variables_has_the_prices_of_variables():
+    def prices(**told):
+        (endpoint,) = from_env(NAMED | {f"MODEL_PRICES_{name}": value for name, value in told.items()}).endpoints
+        return endpoint.prices
+
+    assert prices() == Prices()
+    assert not prices(INPUT="3000000").known
+    assert prices(INPUT="0", OUTPUT="0").known
+    assert prices(INPUT="3000000", OUTPUT="15000000", CACHED="300000", CURRENCY="EUR") == Prices(
+        input=3_000_000, output=15_000_000, cached=300_000, currency="EUR"
+    )
+
+
+@pytest.mark.parametrize("price", ["-2", "cheap", "0.5"])
+def test_a_price_that_is_none_names_its_variables(price):
+    with pytest.raises(UserError, match="MODEL_PRICES_"):
+        from_env(NAMED | {"MODEL_PRICES_INPUT": price})
