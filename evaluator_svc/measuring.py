@@ -183,6 +183,7 @@ class Measurer:
                 self._settings.timing,
                 expected_ns=0.0 if held else subject.expected_ns,  # memory is stained there before a call is checked
                 cache_bytes=bench.target.cache_bytes if held else 0,
+                memory_bytes=bench.target.memory_bytes if held else 0,
             ),
             spacing=Spacing.DENSE,
             memory_bytes=self._settings.limits.kernel_memory_bytes,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -47,17 +48,8 @@ def present() -> bool:
 
 def ask() -> Gpu | None:
     """The device as it is now; None when the driver does not answer."""
-    try:
-        done = subprocess.run(
-            [PROGRAM, "-i", "0", f"--query-gpu={','.join(FIELDS)}", "--format=csv,noheader,nounits"],
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return parse(done.stdout) if done.returncode == 0 else None
+    said = _said(FIELDS)
+    return None if said is None else parse(said)
 
 
 def parse(text: str) -> Gpu | None:
@@ -95,10 +87,31 @@ def restricted(parameters: str) -> bool:
 
 
 @cache
+def memory_bytes() -> int:
+    """All of the device's memory; 0 where the driver does not tell."""
+    return (_number(_said(("memory.total",)) or "") or 0) << 20
+
+
+@cache
 def uuid() -> str:
     """The device's identity, for leases; its node's name when the driver tells none."""
     found = ask()
     return found.uuid if found else "nvidia0"
+
+
+def _said(fields: Sequence[str]) -> str | None:
+    """What the program prints of ``fields``; None when it does not answer."""
+    try:
+        done = subprocess.run(
+            [PROGRAM, "-i", "0", f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"],
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
 
 
 def _number(text: str) -> int | None:

@@ -46,7 +46,9 @@ class Target:
     external: External | None = None
     """The vendor's commands."""
     cache_bytes: int = 0
-    """Of a present GPU's second-level cache, by its sheet."""
+    """Of a present GPU's second-level cache, by its sheet;"""
+    memory_bytes: int = 0
+    """of its memory, by its driver. 0: not known."""
     backend: str = ""
     """Of that compiler, as Triton names it."""
 
@@ -86,7 +88,7 @@ def target_of(chip: str) -> Target:
         return Target(kind=Kind.CPU, device="cpu")
     if sheet.toolchain == NVIDIA and nvidia.present():
         cache_bytes = sheet.board.cache_kib << 10 if sheet.board else CACHE_BYTES
-        return Target(kind=Kind.GPU, device=nvidia.uuid(), cache_bytes=cache_bytes)
+        return Target(kind=Kind.GPU, device=nvidia.uuid(), cache_bytes=cache_bytes, memory_bytes=nvidia.memory_bytes())
     return Target(
         kind=Kind.INTERPRETED, device="cpu", missing=sheet.gpu, board=sheet.board, backend=BACKENDS[sheet.toolchain]
     )

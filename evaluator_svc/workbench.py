@@ -202,7 +202,9 @@ class Workbench:
         await baselines.open(
             self._source,
             suite.inputs,
-            sets=sets_for(suite, self._settings.timing, cache_bytes=self.target.cache_bytes),
+            sets=sets_for(
+                suite, self._settings.timing, cache_bytes=self.target.cache_bytes, memory_bytes=self.target.memory_bytes
+            ),
             draws=self._settings.timing.fresh_cases,
             contract=suite.contract,
             threads=self.threads,

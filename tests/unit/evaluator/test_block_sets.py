@@ -33,3 +33,9 @@ def test_on_a_gpu_they_fill_what_its_own_setting_allows_and_no_more():
 
 def test_small_sets_are_as_many_as_there_may_be():
     assert sets_for(suite(64), TIMING, cache_bytes=L2) == TIMING.sets_max
+
+
+def test_a_smaller_gpu_holds_fewer_of_them_and_two_at_least():
+    assert sets_for(suite(1 << 28), TIMING, cache_bytes=L2, memory_bytes=40 << 30) == (4 << 30) // ((2 << 28) + 128)
+    assert sets_for(suite(1 << 28), TIMING, cache_bytes=L2, memory_bytes=1 << 30) == 2
+    assert sets_for(suite(1 << 28), TIMING, memory_bytes=0) == 2
