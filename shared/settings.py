@@ -39,7 +39,18 @@ def from_env(owner: type[T], environment: Mapping[str, str], prefix: str = "") -
     try:
         return owner(**values)
     except ValueError as error:
-        raise UserError(str(error), where=f"{prefix}*") from error
+        raise UserError(str(error), where=f"{prefix}{_refused(shape, values)}") from error
+
+
+def _refused(owner: Any, values: Mapping[str, object]) -> str:
+    """Which of ``values`` ``owner`` refuses whatever the others are, as its variable ends; ``*`` where it takes two."""
+    needed = {item.name for item in fields(owner) if item.default is MISSING and item.default_factory is MISSING}
+    for name in values:
+        try:
+            owner(**{other: value for other, value in values.items() if other in needed or other == name})
+        except ValueError:
+            return name.upper()
+    return "*"
 
 
 def _parse(variable: str, text: str, kind: Any) -> object:

@@ -24,7 +24,7 @@ from synthesizer_svc import settings
 from synthesizer_svc.model import probes
 from synthesizer_svc.model.configuration import EndpointSettings
 from synthesizer_svc.model.endpoints_file import written
-from synthesizer_svc.model.opening import open_transport, paid_by_the_day
+from synthesizer_svc.model.opening import open_transport, paid_by_the_day, scripted
 from synthesizer_svc.model.prices import Prices
 from synthesizer_svc.model.probing import Report, probe
 
@@ -151,8 +151,11 @@ def _show(report: Report, as_json: bool) -> None:
 
 
 def _configured() -> Sequence[EndpointSettings]:
-    endpoints = settings.from_env(os.environ).endpoints
+    told = settings.from_env(os.environ)
+    endpoints = told.endpoints
     if not endpoints:
+        if scripted(told.model.url) is not None:  # which says so itself where the URL is none that is known
+            raise UserError("is a script, which is no endpoint", where="MODEL_URL", hint="nothing needs to be checked")
         hint = "set MODEL_URL and MODEL_NAME, or MODEL_ENDPOINTS to a file; see docs/models.md"
         raise UserError("no endpoint is configured", where="models", hint=hint)
     return endpoints

@@ -40,6 +40,8 @@ NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 SHORT_FORM = "default"
 """Name of the endpoint that ``MODEL_URL`` names."""
+VARIABLES = "MODEL_*"
+"""Where that endpoint's options stand."""
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _VISIBLE = re.compile(r"[!-~]+")
 
@@ -164,7 +166,7 @@ def short_form(
     if not model:
         hint = "the model's name as the endpoint knows it; a local server takes any"
         raise UserError("is not set", where="MODEL_NAME", hint=hint)
-    return _endpoint(SHORT_FORM, table, "MODEL_*", environment)
+    return _endpoint(SHORT_FORM, table, VARIABLES, environment)
 
 
 def _endpoint(name: str, table: Mapping[str, Any], where: str, environment: Mapping[str, str]) -> EndpointSettings:
@@ -174,7 +176,7 @@ def _endpoint(name: str, table: Mapping[str, Any], where: str, environment: Mapp
             raise UserError(f"has no {needed}", where=where)
     key = _key(given, where, environment)
     _check_url(given["url"], where, key, allow_plaintext=given.get("allow_plaintext", False))
-    protocol = choice(Protocol, given["protocol"], f"{where}: protocol") if "protocol" in given else None
+    protocol = choice(Protocol, given["protocol"], _option(where, "protocol")) if "protocol" in given else None
     server = given.get("server") or preset_for(given["url"], protocol)
     if server not in PRESETS:
         raise UserError(f"unknown server `{server}`", where=where, hint=f"known: {', '.join(PRESETS)}")
@@ -204,6 +206,11 @@ def _endpoint(name: str, table: Mapping[str, Any], where: str, environment: Mapp
         raise UserError(str(error), where=where) from error
 
 
+def _option(where: str, option: str) -> str:
+    """An option in the table ``where``, or as a variable of the short form."""
+    return f"{where}: {option}" if where != VARIABLES else f"MODEL_{option.upper()}"
+
+
 def _checked(table: Mapping[str, Any], kinds: Mapping[str, type], where: str) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for option, value in table.items():
@@ -230,7 +237,10 @@ def _key(given: Mapping[str, Any], where: str, environment: Mapping[str, str]) -
     if variable and not _VARIABLE.fullmatch(variable):
         raise UserError("is no name of a variable, in capitals", where=f"{where}: key_env")  # perhaps the key itself
     if variable:
-        text, source = environment.get(variable, ""), f"{where}: key_env: {variable}"
+        text, source = (
+            environment.get(variable, ""),
+            f"{where}: key_env: {variable}" if where != VARIABLES else variable,
+        )
     elif file:
         source = f"{where}: key_file{f': {file}' if '/' in file else ''}"  # without one, perhaps the key itself
         try:
@@ -249,7 +259,9 @@ def _key(given: Mapping[str, Any], where: str, environment: Mapping[str, str]) -
 
 def _check_url(url: str, where: str, key: Secret | None, *, allow_plaintext: bool) -> None:
     """A URL must not carry secrets, because it is shown; and a key must not travel in the open."""
-    where = f"{where}: url"
+    where = _option(where, "url")
+    if any(character.isspace() or not character.isprintable() for character in url):
+        raise UserError("is no address: it holds blanks or line ends", where=where)
     parts = _split(url, where)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UserError("is no http:// or https:// address", where=where)

@@ -24,6 +24,7 @@ KEEP_ALIVE_S = 3.0
 READ_OFF_S = 0.2
 """For the end of a stream after its last event; a server that leaves it open gets its connection closed."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+PROXIES = "HTTP_PROXY, HTTPS_PROXY or ALL_PROXY"
 
 # At DEBUG it writes the headers of answers, and an endpoint may echo the key in one.
 logging.getLogger("httpcore").setLevel(logging.INFO)
@@ -46,19 +47,30 @@ class HttpTransport:
         it in what is no HTTP. ``ca``: a file of authorities to trust instead, PEM.
 
         Raises:
-            UserError: ``ca`` cannot be read or holds no certificate.
+            UserError: ``url`` is none, ``ca`` cannot be read or holds no certificate, or what the environment says of
+                proxies and authorities cannot be used.
         """
-        base, self._key = httpx.URL(url), key
-        self._client = httpx.AsyncClient(
-            base_url=base,
-            headers={name: secret.reveal() for name, secret in credentials.items()}
-            | {"accept-encoding": "identity", "user-agent": "kernelevolve"},
-            verify=_authorities(ca) if ca else True,
-            trust_env=base.host not in LOOPBACK,  # proxies of the environment are for what is elsewhere
-            timeout=httpx.Timeout(silence_s, connect=connect_s, pool=None),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=KEEP_ALIVE_S),
-            follow_redirects=False,
-        )
+        base, self._key = _address(url), key
+        authorities = _authorities(ca) if ca else True
+        try:
+            self._client = httpx.AsyncClient(
+                base_url=base,
+                headers={name: secret.reveal() for name, secret in credentials.items()}
+                | {"accept-encoding": "identity", "user-agent": "kernelevolve"},
+                verify=authorities,
+                trust_env=base.host not in LOOPBACK,  # proxies of the environment are for what is elsewhere
+                timeout=httpx.Timeout(silence_s, connect=connect_s, pool=None),
+                limits=httpx.Limits(
+                    max_connections=None, max_keepalive_connections=None, keepalive_expiry=KEEP_ALIVE_S
+                ),
+                follow_redirects=False,
+            )
+        except OSError as error:
+            raise UserError("cannot be read as certificates, PEM", where="SSL_CERT_FILE or SSL_CERT_DIR") from error
+        except ImportError as error:
+            raise UserError("names a SOCKS proxy", where=PROXIES, hint="pip install 'httpx[socks]'") from error
+        except (httpx.InvalidURL, ValueError) as error:  # with a password, perhaps: it is not repeated
+            raise UserError("names no proxy that can be used", where=PROXIES, hint="http://host:port") from error
 
     async def send(self, call: Call, reader: Reader, *, deadline_s: float, answer_bytes_max: int) -> None:
         try:
@@ -115,6 +127,15 @@ async def _read_off(chunks: AsyncIterator[bytes]) -> None:
                 pass
     except (TimeoutError, httpx.HTTPError):
         return  # the answer is whole; the connection is closed
+
+
+def _address(url: str) -> httpx.URL:
+    try:
+        address = httpx.URL(url)
+        _ = address.host  # its international form is looked at here
+    except (httpx.InvalidURL, ValueError) as error:
+        raise UserError("is no address", where=f"model endpoint {url!r}") from error
+    return address
 
 
 def _authorities(ca: str) -> ssl.SSLContext:

@@ -105,7 +105,7 @@ def open_endpoint(
     """The innermost model: one endpoint over HTTP. Nothing is connected before the first question.
 
     Raises:
-        UserError: httpx is not installed, or the authorities cannot be read.
+        UserError: httpx is not installed, or the address, the authorities or the environment's proxy cannot be used.
     """
     from synthesizer_svc.model.endpoint import Endpoint
 

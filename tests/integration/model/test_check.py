@@ -251,12 +251,43 @@ async def test_the_command_lists_without_asking_anybody_or_showing_a_key(tmp_pat
         ),
         (["check"], {"MODEL_URL": "http://127.0.0.1:1/v1"}, "MODEL_NAME: is not set"),
         (["check"], {"MODEL_URL": f"https://me:{KEY}@h/v1", "MODEL_NAME": "m"}, "carries a user or password"),
+        (
+            ["check"],
+            {"MODEL_URL": "localhost:8080/v1", "MODEL_NAME": "m"},
+            "MODEL_URL: unknown model scheme `localhost`",
+        ),
     ],
 )
 @on_loop
 async def test_what_cannot_be_listed_or_checked_is_one_line(words, variables, says):
     code, out, err = await run(*words, **variables)
     assert (code, out) == (2, "")
+    assert says in err
+    assert len(err.splitlines()) == 1
+    assert KEY not in err
+
+
+@on_loop
+async def test_a_script_is_told_to_be_no_endpoint(tmp_path):
+    (tmp_path / "answers.json").write_text('{"answers": []}')
+    code, out, err = await run("list", MODEL_URL=f"scripted:{tmp_path}/answers.json")
+    assert (code, out) == (2, "")
+    assert "MODEL_URL: is a script, which is no endpoint" in err
+
+
+@pytest.mark.parametrize(
+    ("variables", "says"),
+    [
+        ({"MODEL_URL": "http://xn--/v1"}, "model endpoint 'http://xn--/v1': is no address"),
+        ({"HTTP_PROXY": "socks5://127.0.0.1:1"}, "names a SOCKS proxy (pip install 'httpx[socks]')"),
+        ({"HTTP_PROXY": f"gopher://me:{KEY}@127.0.0.1"}, "names no proxy that can be used"),
+        ({"SSL_CERT_FILE": "/nowhere.pem"}, "SSL_CERT_FILE or SSL_CERT_DIR: cannot be read as certificates"),
+    ],
+)
+@on_loop
+async def test_what_cannot_be_connected_to_at_all_is_one_line_that_names_what_is_wrong(variables, says):
+    code, _, err = await run("check", **{"MODEL_URL": "http://nowhere.invalid/v1", "MODEL_NAME": "m"} | variables)
+    assert code == 2
     assert says in err
     assert len(err.splitlines()) == 1
     assert KEY not in err

@@ -22,6 +22,8 @@ class Example:
     def __post_init__(self) -> None:
         if self.workers < 1:
             raise ValueError("workers must be at least 1")
+        if self.workers * self.wait_s > 10:
+            raise ValueError("workers together wait for more than 10 s")
 
 
 def test_variables_carry_the_prefix_and_the_fields_name() -> None:
@@ -45,7 +47,9 @@ def test_an_absent_or_empty_variable_leaves_the_default() -> None:
         ({"X_NAME": "n", "X_WAIT_S": "nan"}, "X_WAIT_S: is 'nan', expected a number"),
         ({"X_NAME": "n", "X_WAIT_S": "-inf"}, "X_WAIT_S: is '-inf', expected a number"),
         ({"X_NAME": "n", "X_VERBOSE": "maybe"}, "X_VERBOSE: is 'maybe', expected one of true, false"),
-        ({"X_NAME": "n", "X_WORKERS": "0"}, "X_*: workers must be at least 1"),
+        ({"X_NAME": "n", "X_WORKERS": "0"}, "X_WORKERS: workers must be at least 1"),
+        ({"X_NAME": "n", "X_WAIT_S": "1", "X_WORKERS": "-1"}, "X_WORKERS: workers must be at least 1"),
+        ({"X_NAME": "n", "X_WAIT_S": "4", "X_WORKERS": "3"}, "X_*: workers together wait for more than 10 s"),
     ],
 )
 def test_a_bad_variable_is_one_line_that_names_it(environment: dict[str, str], line: str) -> None:
