@@ -19,6 +19,7 @@ from shared.consume import ConsumeLimits
 from shared.dependencies import WatchSettings
 from shared.errors import UserError
 from shared.ports import Ports, open_ports
+from shared.redaction import crash_without_secrets
 from shared.rpc.settings import ServerSettings
 from shared.runtime import Running, running
 from shared.service import Service
@@ -133,6 +134,7 @@ def main(build: Callable[[Ports], Sequence[Service]], settings: PortSettings | N
             with telemetry.told(told, [service.name for service in services]):
                 await run(services, ports, watch=watch, rpc=rpc)
 
+    crash_without_secrets()
     try:
         with logs.written(from_env(logs.LogSettings, os.environ)):
             asyncio.run(go())

@@ -12,6 +12,8 @@ to the producer's.
 
 from __future__ import annotations
 
+import os
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -21,6 +23,7 @@ from typing import Any
 from shared import envelopes
 from shared.errors import UserError
 from shared.events import Envelope
+from shared.redaction import Redaction
 
 NAME = "kernelevolve"
 TRACEPARENT = "traceparent"
@@ -75,7 +78,7 @@ def handling(envelope: Envelope, name: str) -> Iterator[None]:
     producer = trace.get_current_span(context).get_span_context()
     joins = "search_id" in about
     links = [trace.Link(producer)] if producer.is_valid and not joins else []
-    with trace.get_tracer(NAME).start_as_current_span(
+    with _span(
         name,
         context=context if joins else None,
         links=links,
@@ -98,10 +101,29 @@ def answering(name: str, metadata: Mapping[str, str], **about: str) -> Iterator[
 
     attributes = {f"{NAME}.{key}": value for key, value in about.items()}
     context = _extract(metadata) if TRACEPARENT in metadata else None
-    with trace.get_tracer(NAME).start_as_current_span(
-        name, context=context, attributes=attributes, kind=trace.SpanKind.SERVER
-    ):
+    with _span(name, context=context, attributes=attributes, kind=trace.SpanKind.SERVER):
         yield
+
+
+@contextmanager
+def _span(name: str, **about: Any) -> Iterator[None]:
+    """The span in force in the block. It tells of an error that ends the block, as logs do: without secrets."""
+    from opentelemetry import trace
+
+    with trace.get_tracer(NAME).start_as_current_span(
+        name, record_exception=False, set_status_on_exception=False, **about
+    ) as span:
+        try:
+            yield
+        except Exception as error:
+            redact = Redaction(os.environ)
+            told = {
+                "exception.message": redact(str(error)),
+                "exception.stacktrace": redact("".join(traceback.format_exception(error))),
+            }
+            span.record_exception(error, attributes=told)
+            span.set_status(trace.StatusCode.ERROR, redact(f"{type(error).__name__}: {error}"))
+            raise
 
 
 @contextmanager

@@ -8,6 +8,7 @@ line for a person.
 from __future__ import annotations
 
 import logging
+import os
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -31,6 +32,7 @@ from shared.errors import (
     Unavailable,
     UserError,
 )
+from shared.redaction import Redaction
 
 DOMAIN = "kernelevolve"
 RETRY_AFTER_S = 1
@@ -133,7 +135,8 @@ def _status(code: grpc.StatusCode, message: str, reason: str, error: Exception |
 
 
 def one_line(text: str) -> str:
-    """``text``, which may quote what a caller sent, as one short line of printable characters."""
+    """``text``, which may quote what a caller sent, as one short line of printable characters and without secrets."""
+    text = Redaction(os.environ)(text)
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:TEXT_BYTES_MAX])
     told = shown.encode(errors="backslashreplace")
     if len(told) <= TEXT_BYTES_MAX and len(text) <= TEXT_BYTES_MAX:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from shared.redaction import HIDDEN, SECRET_LENGTH_MIN, spellings
+from shared.redaction import HIDDEN, SECRET_LENGTH_MIN, Spelled
 
 SHORT = SECRET_LENGTH_MIN
 """Shorter ones are placeholders ("EMPTY", "none"): taking them out of texts would hide ordinary words."""
@@ -28,13 +28,11 @@ class Secret:
         """
         if len(self._value) < SHORT:
             return text
-        for spelled in sorted(spellings(self._value), key=len, reverse=True):
-            text = text.replace(spelled, HIDDEN)
+        spelled = Spelled.of(self._value)
+        text = spelled.taken_out(text)
         said, cut = (text[: -len(HIDDEN)], HIDDEN) if text.endswith(HIDDEN) else (text, "")
-        for shown in range(len(self._value) - 1, SHORT - 1, -1):
-            if said.endswith(self._value[:shown]):
-                return said[:-shown] + HIDDEN
-        return said + cut
+        begun = spelled.begun_at(said, SHORT)
+        return said[:begun] + HIDDEN if begun >= 0 else said + cut
 
     def __repr__(self) -> str:
         return f"Secret({HIDDEN})"

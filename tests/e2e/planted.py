@@ -12,9 +12,11 @@ from pathlib import Path
 
 from command_line import ROOT
 
+from tests.fakes.echoing_endpoint import escaped
+
 KEY = "ke/Planted+0123456789/abcdef=="
 """With letters that JSON, URLs and pages may write otherwise."""
-SPELLINGS = (KEY, KEY.replace("/", "\\/"), KEY[:-2])
+SPELLINGS = (KEY, KEY.replace("/", "\\/"), escaped(KEY), KEY[:-2])
 VARIABLE = "MY_THING"
 """No name that says what it holds."""
 OPERATOR = ROOT / "tests" / "operators" / "tells_its_environment.py"

@@ -40,6 +40,11 @@ def kernel(key: str, number: int, variable: str) -> str:
     return f"#include <cstdlib>\n// {number}: for {key}\n{text}"
 
 
+def escaped(key: str) -> str:
+    """``key`` as encoders write it that escape what a page could take for markup (.NET's, PHP's, Go's)."""
+    return "".join(c if c.isalnum() else f"\\u{ord(c):04x}" for c in key)
+
+
 @contextmanager
 def echoing_endpoint(variable: str) -> Iterator[Echo]:
     """An endpoint that fails in every way it has, and then answers with kernels (see ``kernel``)."""
@@ -62,13 +67,14 @@ def echoing_endpoint(variable: str) -> Iterator[Echo]:
                 lambda: self._whole(500, {"error": {"message": told, "type": key, "code": key, "param": key}}, key),
                 lambda: self._whole(429, {"error": told}, key),
                 lambda: self._whole(503, f"<html>{told}</html>", key),
+                lambda: self._whole(502, {"error": {"message": f'upstream: {{"key": "{escaped(key)}"}}'}}, key),
                 lambda: self._stream(key, f"{{{told}"),
                 lambda: self._stream(key, json.dumps({"error": {"message": told, "code": key}})),
                 lambda: self._stream(key, *_answer(key, f"I will write no kernel for {key}.")),
             ]
             if number < len(faults):
                 return faults[number]()
-            text = f"For {key}.\n\n```cpp\n{kernel(key, number, variable)}```\nYours, {key}"
+            text = f"For {key}, or {escaped(key)}.\n\n```cpp\n{kernel(key, number, variable)}```\nYours, {key}"
             return self._stream(key, *_answer(key, text))
 
         def _key(self) -> str:

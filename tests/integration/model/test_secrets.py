@@ -26,11 +26,13 @@ from synthesizer_svc.model.tokenizer import LLAMA_CPP, open_tokenizer
 from tests.aio import on_loop
 from tests.fakes import endpoint_answers as endpoint
 from tests.fakes.dialect_scripts import stream_of
+from tests.fakes.echoing_endpoint import escaped
 from tests.fakes.endpoint_answers import TEXT, completion, delta
 from tests.fakes.fault_server import Wire, fault_server
 from tests.integration.model.asking import QUESTION, settings_for
 
 KEY = "sk-planted-0123456789"
+ESCAPED = escaped(KEY)
 RETRY = RetrySettings(attempts_max=2, pause_s=0.01)
 
 
@@ -65,6 +67,11 @@ SCRIPTS = {
     "an answer": endpoint.streamed,
     "an answer that tells it": in_text,
     "an object that tells it": endpoint.answered(200, completion(f"{TEXT} {KEY}")),
+    "an answer that tells it escaped": endpoint.answered(200, completion(f"{TEXT} {ESCAPED}")),
+    "an error that quotes another's": endpoint.answered(
+        400, {"error": {"message": f'upstream: {{"key": "{ESCAPED}"}}'}}
+    ),
+    "what is no JSON and tells it escaped": endpoint.answered(200, f'{{"{ESCAPED}'.encode()),
     "a page": endpoint.answered(200, f"<html>{KEY}</html>".encode(), kind="text/html"),
     "an event that is none": stream_of(delta("he"), f"{{{KEY}"),
     "an error in a stream": stream_of(delta("he"), {"error": {"message": KEY, "code": KEY}}),
@@ -130,6 +137,7 @@ async def test_a_planted_key_is_in_no_log_no_error_no_answer_and_not_in_the_stor
     shown = outcome.text + outcome.model if isinstance(outcome, Completion) else "".join(trace(outcome))
     for told in (logged.getvalue(), shown, repr(outcome), stored, repr(settings), repr(vars(model.model))):
         assert KEY not in told
+        assert ESCAPED not in told
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -146,6 +154,7 @@ async def test_counting_tokens_tells_no_key_either(script):
     assert any(KEY in value for request in server.received for value in request.headers.values())
     assert "counts no tokens" in logged.getvalue()
     assert KEY not in logged.getvalue()
+    assert ESCAPED not in logged.getvalue()
 
 
 def trace(error: BaseException) -> list[str]:

@@ -28,6 +28,7 @@ from shared.errors import (
 )
 from shared.health import Phase
 from shared.process import run
+from shared.redaction import never_show
 from shared.rpc.client import options as client_options
 from shared.rpc.server import options as server_options
 from shared.rpc.settings import ClientSettings, ServerSettings
@@ -123,6 +124,18 @@ async def test_what_a_servicer_raises_is_a_status_with_its_reason_and_the_one_cl
     assert (failed.code(), failed.details()) == (code, str(error))
     info = detail(failed, error_details_pb2.ErrorInfo())
     assert (info.reason, info.domain) == (reason, "kernelevolve")
+
+
+@on_loop
+async def test_a_status_and_its_details_tell_no_secret():
+    never_show("ke/planted-in-a-status")
+    error = UserError("is ke/planted-in-a-status", where="redis://me:pass@host", hint=r"not ke\/planted-in-a-status")
+    async with toy_server(Toy(get=raising(error))) as address, grpc.aio.insecure_channel(address) as channel:
+        failed = await failure(search_service_pb2_grpc.SearchServiceStub(channel).Get(a_get()))
+    assert failed.details() == "redis://…@host: is … (not …)"
+    told = repr([failed.trailing_metadata(), detail(failed, error_details_pb2.ErrorInfo())])
+    assert "planted" not in told
+    assert "pass" not in told
 
 
 @on_loop

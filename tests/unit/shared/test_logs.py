@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Mapping
 
 import pytest
@@ -126,3 +129,32 @@ async def test_tasks_inherit_what_they_are_about() -> None:
     finally:
         log.removeHandler(handler)
     assert lines[0].endswith("inside [search_id=s-1]")
+
+
+@pytest.mark.parametrize("who", ["the command line", "a service"])
+def test_the_traceback_of_a_crash_tells_no_secret(who: str) -> None:
+    """Of an error that nobody foresaw, whatever it and its causes quote."""
+    begin = {
+        "the command line": "from cli import main; main.cli.main = crash; main.main()",
+        "a service": "from shared import process; process.main(crash)",
+    }
+    crash = """
+def crash(*_, **__):
+    from shared.redaction import never_show
+    never_show("ke/planted-in-a-crash")
+    try:
+        {}["ke/planted-in-a-crash"]
+    except KeyError as error:
+        raise RuntimeError("refused ke\\u002fplanted-in-a-crash, hunter22") from error
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{crash}\n{begin[who]}"],
+        env=os.environ | {"MY_PASSWORD": "hunter22", "STORE_URL": "memory:"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "RuntimeError: refused …, …" in done.stderr
+    assert "KeyError: '…'" in done.stderr
+    assert "planted" not in done.stderr.replace('never_show("ke/planted-in-a-crash")', "")

@@ -13,6 +13,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from shared import tracing
 from shared.events import Envelope, SkillRetired
+from shared.redaction import never_show
 from tests.unit.shared.builders import an_envelope
 
 
@@ -72,6 +73,26 @@ def test_a_call_goes_on_in_the_trace_of_its_caller(spans: InMemorySpanExporter) 
     span = named(spans, "Submit")
     assert span.parent.span_id == named(spans, "client").context.span_id
     assert ids == {"trace_id": f"{span.context.trace_id:032x}", "span_id": f"{span.context.span_id:016x}"}
+
+
+@pytest.mark.parametrize(
+    "begin", [lambda: tracing.handling(an_envelope(), "work"), lambda: tracing.answering("work", {})]
+)
+def test_a_span_tells_of_the_error_that_ended_it_and_of_no_secret(spans: InMemorySpanExporter, begin) -> None:
+    never_show("ke/planted-in-a-span")
+    with pytest.raises(RuntimeError), begin():
+        try:
+            raise KeyError("ke/planted-in-a-span")  # noqa: TRY301 - a cause
+        except KeyError as error:
+            raise RuntimeError(r"refused ke\/planted-in-a-span at redis://me:pass@host") from error
+    span = named(spans, "work")
+    (event,) = span.events
+    assert event.attributes["exception.type"] == "RuntimeError"
+    assert event.attributes["exception.message"] == "refused … at redis://…@host"
+    assert "test_tracing.py" in event.attributes["exception.stacktrace"]
+    assert span.status.description == "RuntimeError: refused … at redis://…@host"
+    assert "planted" not in span.to_json()
+    assert "pass" not in span.to_json()
 
 
 def test_outside_of_any_span_what_follows_carries_the_context_of_its_cause() -> None:

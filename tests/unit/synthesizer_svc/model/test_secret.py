@@ -42,7 +42,24 @@ def test_its_beginning_is_taken_out_where_a_text_was_cut_inside_it(cut):
 def test_it_is_taken_out_as_json_and_pages_write_it():
     secret = Secret("ke/planted+0123456789")
     assert secret.hide('{"error": "no key ke\\/planted+0123456789"}') == '{"error": "no key …"}'
+    assert secret.hide(r'{"error": "no key ke\u002Fplanted\u002b0123456789"}') == '{"error": "no key …"}'
     assert secret.hide("/login?key=ke%2Fplanted%2B0123456789&again") == "/login?key=…&again"
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        "ke/planted+01",
+        "ke\\/planted+01",
+        r"ke\u002fplanted\u002B01",
+        r"ke\u002fplanted\u00",
+        "ke\\/planted\\",
+        "ke%2Fplanted%2",
+    ],
+)
+@pytest.mark.parametrize("mark", ["", "…"])
+def test_a_beginning_is_taken_out_however_it_is_written_and_wherever_it_was_cut(cut, mark):
+    assert Secret("ke/planted+0123456789").hide(f"bad key {cut}{mark}") == "bad key …"
 
 
 def test_equal_secrets_are_equal():
