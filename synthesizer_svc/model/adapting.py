@@ -1,4 +1,4 @@
-"""Asking less of an endpoint that refuses a field of the question (pure).
+"""Asking less of an endpoint that refuses a field of the question, or the length of the answer (pure).
 
 Only what an answer can do without is left out: whoever reads it checks it against its schema anyway, and a seed was
 best effort.
@@ -14,6 +14,10 @@ from synthesizer_svc.model.capabilities import LIMIT_FIELDS, Caching, Capabiliti
 
 OUTPUT_TOKENS_MIN = 256
 """A lower limit that an endpoint names is no limit of answers."""
+_CONTEXT = re.compile(r"context length (?:is |of )?(?:only )?(\d{2,9})")
+_READ = re.compile(r"(\d{1,9}) (?:input tokens|in the messages|tokens from the input|of text input)")
+NOT_QUITE = 16
+"""Tokens less than a context leaves: some servers want one to spare, and gateways only estimate the prompt."""
 _NUMBER = re.compile(r"(?<![\w.])\d{3,9}(?![\w.])")
 
 
@@ -41,6 +45,23 @@ def adapted(capabilities: Capabilities, refused: str, body: bytes) -> Capabiliti
     if named:
         return replace(capabilities, sampling=tuple(name for name in capabilities.sampling if name not in named))
     return None
+
+
+def shorter(refused: str, output_tokens_max: int) -> int:
+    """The longest answer to allow where prompt and ``output_tokens_max`` together exceed a context, and ``refused``
+    says how large it and the prompt are; 0 where it does not, or where what is left is no room for an answer.
+
+    vLLM, SGLang and vendors refuse such a question though the prompt alone would do; llama.cpp and Ollama stop at the
+    context's end. vLLM reads no more of a prompt than is too much: then its count says nothing, and half is tried.
+    """
+    context, read = _CONTEXT.search(refused), _READ.search(refused)
+    if not context or not read:
+        return 0
+    left = int(context[1]) - int(read[1])
+    if output_tokens_max - left <= 1:
+        left = output_tokens_max // 2
+    left -= NOT_QUITE
+    return left if OUTPUT_TOKENS_MIN <= left < output_tokens_max else 0
 
 
 def _other_limit(capabilities: Capabilities, refused: str, field: str, sent: int) -> Capabilities | None:

@@ -13,7 +13,7 @@ from shared.clock import SECOND_NS, Clock
 from shared.events import Usage
 from shared.usage import taken_by, total
 from synthesizer_svc.model import Completion, CompletionRequest, ModelError, ModelErrorCode
-from synthesizer_svc.model.adapting import adapted
+from synthesizer_svc.model.adapting import adapted, shorter
 from synthesizer_svc.model.breaker import Breaker, BreakerSettings
 from synthesizer_svc.model.capabilities import Capabilities
 from synthesizer_svc.model.configuration import EndpointSettings
@@ -103,7 +103,9 @@ class Endpoint:
     async def _adapting(
         self, request: CompletionRequest, remaining_s: Callable[[], float], spent: list[Usage]
     ) -> Completion:
-        """An answer; a field that the endpoint refuses and that can be left out is left out from then on."""
+        """An answer; a field that the endpoint refuses and that can be left out is left out from then on. One for which
+        the context has no room beside this prompt is asked for again, shorter.
+        """
         while True:
             capabilities, limited = self._capabilities, self._limited(request)
             protocol = PROTOCOLS[capabilities.protocol]
@@ -111,6 +113,11 @@ class Endpoint:
             try:
                 return await self._ask(limited, call, remaining_s)
             except Fault as fault:
+                if fault.code is ModelErrorCode.CONTEXT and (left := shorter(fault.detail, limited.output_tokens_max)):
+                    log.warning("model endpoint %s: an answer of at most %d tokens: %s", self.name, left, fault.detail)
+                    request = replace(request, output_tokens_max=left)
+                    spent.append(fault.usage)
+                    continue
                 if fault.code is not ModelErrorCode.REJECTED or fault.hopeless:
                     raise
                 if capabilities == self._capabilities:  # otherwise another question has found out meanwhile

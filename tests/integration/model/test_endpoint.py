@@ -230,6 +230,29 @@ async def test_a_limit_that_the_endpoint_names_is_kept():
     assert (asked.code, asked.requests) == ("answer", 2)
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["a count", "a bound"])
+@on_loop
+async def test_an_answer_for_which_the_context_has_no_room_is_asked_for_shorter_and_costs_what_it_did(known):
+    """As vLLM does it, which reads no more of a prompt than is too much."""
+    context, prompt = 8192, 700
+
+    async def full(wire: Wire) -> None:
+        limit = wire.request.json["max_tokens"]
+        if prompt + limit > context:
+            read = prompt if known else min(prompt, max(1, context - limit + 1))
+            says = (
+                f"You passed {read} input tokens and requested {limit} output tokens. However, the model's context "
+                f"length is only {context} tokens, resulting in a maximum input length of {context - limit} tokens."
+            )
+            return await wire.answer(400, error(says, 400, "BadRequestError"))
+        return await GOOD(wire)
+
+    asked = await ask(full, question=replace(QUESTION, output_tokens_max=7_600))
+    assert asked.code == "answer"
+    assert asked.requests == asked.outcome.usage.requests == 2
+    assert asked.outcome.usage.output_tokens < 100
+
+
 # --- left alone -------------------------------------------------------------------------------------------------------
 
 BREAKER = BreakerSettings(failures_max=3)
