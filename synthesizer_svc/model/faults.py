@@ -77,6 +77,9 @@ _CONTEXT_MESSAGES = (
     "input is too long", "model's context length", "context size",
 )  # fmt: skip
 
+NOT_FOUND = (
+    "the URL has to end with the version, as in https://host/v1, and the model has to be one that is served there"
+)
 _LATER = {408, 409, 425, 429}
 
 
@@ -111,7 +114,7 @@ def classified(told: Told) -> Fault:
     if told.status in _LATER or (told.status >= 500 and told.status != 501) or _any(told, _AILING):
         return Fault(ModelErrorCode.ENDPOINT, detail, again=True, ailing=True)
     if told.status == 404 or _any(told, _NO_MODEL):
-        return Fault(ModelErrorCode.REJECTED, detail, hopeless=True)
+        return Fault(ModelErrorCode.REJECTED, f"{detail} ({NOT_FOUND})", hopeless=True)
     if told.status:
         return Fault(ModelErrorCode.REJECTED, detail, parameter=told.parameter)
     return Fault(ModelErrorCode.ENDPOINT, detail, again=True, ailing=True)

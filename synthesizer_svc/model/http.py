@@ -50,7 +50,7 @@ class HttpTransport:
             UserError: ``url`` is none, ``ca`` cannot be read or holds no certificate, or what the environment says of
                 proxies and authorities cannot be used.
         """
-        base, self._key = _address(url), key
+        base, self._url, self._key = _address(url), url, key
         authorities = _authorities(ca) if ca else True
         try:
             self._client = httpx.AsyncClient(
@@ -79,7 +79,7 @@ class HttpTransport:
         except TimeoutError:
             raise TransportFault(Trouble.LATE, f"no whole answer within {deadline_s:.1f} s") from None
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError, httpx.UnsupportedProtocol) as error:
-            raise self._fault(*_not_connected(error)) from None
+            raise self._fault(*_not_connected(error, self._url)) from None
         except httpx.TimeoutException as error:
             raise TransportFault(Trouble.SILENT, f"nothing came for too long ({type(error).__name__})") from error
         except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError) as error:
@@ -145,15 +145,15 @@ def _authorities(ca: str) -> ssl.SSLContext:
         raise UserError("cannot be read as certificates, PEM", where=ca) from error
 
 
-def _not_connected(error: httpx.HTTPError) -> tuple[Trouble, str]:
+def _not_connected(error: httpx.HTTPError, url: str) -> tuple[Trouble, str]:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return Trouble.UNTRUSTED, cause.verify_message or cause.reason or _said(cause)
         if isinstance(cause, ssl.SSLError):  # it ended in the middle, or what answers does not speak TLS
-            return Trouble.UNREACHABLE, f"TLS failed: {cause.reason or _said(cause)}"
+            return Trouble.UNREACHABLE, f"no connection to {url}: TLS failed: {cause.reason or _said(cause)}"
         cause = cause.__cause__ or cause.__context__
-    return Trouble.UNREACHABLE, _said(error)
+    return Trouble.UNREACHABLE, f"no connection to {url}: {_said(error)}"
 
 
 def _said(error: BaseException) -> str:

@@ -327,6 +327,13 @@ async def test_nobody_listening_is_a_failure_without_a_cost():
     assert isinstance(outcome, ModelError)
     assert (outcome.code, outcome.usage.requests) == ("endpoint", 3)
     assert (outcome.usage.input_tokens, outcome.usage.cost_micro) == (0, 0)
+    assert f"no connection to {settings.url}: " in outcome.detail
+
+
+@on_loop
+async def test_what_is_not_found_says_what_the_url_and_the_model_have_to_be():
+    asked = await ask(answered(404, b"404 page not found", kind="text/plain"))
+    assert "404 page not found (the URL has to end with the version" in asked.outcome.detail
 
 
 @pytest.fixture(scope="module")
