@@ -10,9 +10,8 @@ import click
 
 from cli import divergence
 from cli.interrupted import Interrupted
-from shared import exit_codes
+from shared import crashes, exit_codes
 from shared.errors import KernelEvolveError, ReplayDivergence, UserError
-from shared.redaction import crash_without_secrets
 
 COMMANDS = {
     "optimize": "Search for a faster kernel of an operator.",
@@ -74,7 +73,7 @@ def cli() -> None:
 
 def main() -> None:
     """Console entry point. User errors: one line on stderr, exit code 2; a diverging replay: exit code 3."""
-    crash_without_secrets()
+    crashes.without_secrets()
     try:
         cli.main(prog_name="kernelevolve", standalone_mode=False)
     except click.ClickException as error:

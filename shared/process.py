@@ -14,12 +14,11 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
-from shared import exit_codes, logs, telemetry
+from shared import crashes, exit_codes, logs, telemetry
 from shared.consume import ConsumeLimits
 from shared.dependencies import WatchSettings
 from shared.errors import UserError
 from shared.ports import Ports, open_ports
-from shared.redaction import crash_without_secrets
 from shared.rpc.settings import ServerSettings
 from shared.runtime import Running, running
 from shared.service import Service
@@ -134,7 +133,7 @@ def main(build: Callable[[Ports], Sequence[Service]], settings: PortSettings | N
             with telemetry.told(told, [service.name for service in services]):
                 await run(services, ports, watch=watch, rpc=rpc)
 
-    crash_without_secrets()
+    crashes.without_secrets()
     try:
         with logs.written(from_env(logs.LogSettings, os.environ)):
             asyncio.run(go())

@@ -8,14 +8,10 @@ what any part of the program was told.
 from __future__ import annotations
 
 import json
-import os
 import re
-import sys
-import traceback
 from collections.abc import Mapping
 from functools import lru_cache
 from html.entities import html5
-from types import TracebackType
 
 HIDDEN = "…"
 SECRET_NAMES = ("TOKEN", "PASSWORD", "SECRET", "API_KEY")
@@ -111,15 +107,6 @@ class Redaction:
             self._known = known
             self._spelled = [Spelled.of(value) for value in sorted(known, key=len, reverse=True)]
         return self._spelled
-
-
-def crash_without_secrets() -> None:
-    """From now on the traceback of an error that ends this process, ours or a library's, shows no secret either."""
-
-    def show(_kind: type[BaseException], error: BaseException, _where: TracebackType | None) -> None:
-        print(Redaction(os.environ)("".join(traceback.format_exception(error))), end="", file=sys.stderr)
-
-    sys.excepthook = show
 
 
 def _ways(unit: str) -> str:
