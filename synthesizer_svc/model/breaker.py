@@ -69,7 +69,7 @@ class Record:
             return self
         failures = self.failures + 1
         opens = fault.hopeless or probing or failures >= settings.failures_max
-        return Record(failures=failures, trips=self.trips + opens, code=fault.code.value, detail=fault.detail)
+        return Record(failures=failures, trips=self.trips + opens, code=fault.code.value, detail=fault.told)
 
     def open_s(self, settings: BreakerSettings) -> float:
         """How long the latest opening lasts."""

@@ -190,7 +190,7 @@ class Endpoint:
         attempts = f" ({usage.requests} requests)" if usage.requests > 1 else ""
         return ModelError(
             fault.code,
-            f"{self.name}: {fault.detail}{attempts}",
+            f"{self.name}: {fault.told}{attempts}",
             usage=usage,
             pauses=fault.hopeless or waits,
             retry_after_s=fault.retry_after_s,

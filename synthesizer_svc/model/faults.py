@@ -41,9 +41,16 @@ class Fault(Exception):
     """What the attempt cost."""
     parameter: str = ""
     """The field of the request that the endpoint names as refused."""
+    hint: str = ""
+    """How to mend it; apart from ``detail``, whose end may have been cut within a key."""
 
     def __str__(self) -> str:
-        return f"{self.code}: {self.detail}"
+        return f"{self.code}: {self.told}"
+
+    @property
+    def told(self) -> str:
+        """What is wrong, and how to mend it."""
+        return f"{self.detail} ({self.hint})" if self.hint else self.detail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +84,8 @@ _CONTEXT_MESSAGES = (
     "input is too long", "model's context length", "context size",
 )  # fmt: skip
 
+KEY_REFUSED = "the key is what MODEL_API_KEY holds, or the endpoint's key_env or key_file"
+UNTRUSTED = "authorities to trust: MODEL_CA, or the endpoint's ca"
 NOT_FOUND = (
     "the URL has to end with the version, as in https://host/v1, and the model has to be one that is served there"
 )
@@ -108,13 +117,13 @@ def classified(told: Told) -> Fault:
     if _any(told, _FILTER):
         return Fault(ModelErrorCode.REFUSED, detail)
     if told.status == 401 or _any(told, _CREDENTIALS) or told.status == 403:
-        return Fault(ModelErrorCode.CREDENTIALS, detail, hopeless=True)
+        return Fault(ModelErrorCode.CREDENTIALS, detail, hint=KEY_REFUSED, hopeless=True)
     if told.status == 429 or _any(told, _BUSY):
         return Fault(ModelErrorCode.ENDPOINT, detail, again=True)
     if told.status in _LATER or (told.status >= 500 and told.status != 501) or _any(told, _AILING):
         return Fault(ModelErrorCode.ENDPOINT, detail, again=True, ailing=True)
     if told.status == 404 or _any(told, _NO_MODEL):
-        return Fault(ModelErrorCode.REJECTED, f"{detail} ({NOT_FOUND})", hopeless=True)
+        return Fault(ModelErrorCode.REJECTED, detail, hint=NOT_FOUND, hopeless=True)
     if told.status:
         return Fault(ModelErrorCode.REJECTED, detail, parameter=told.parameter)
     return Fault(ModelErrorCode.ENDPOINT, detail, again=True, ailing=True)
@@ -126,8 +135,8 @@ def broken(error: TransportFault) -> Fault:
         case Trouble.LATE:
             return Fault(ModelErrorCode.DEADLINE, error.detail, ailing=True)
         case Trouble.UNTRUSTED:
-            detail = f"its certificate is not trusted: {error.detail}"
-            return Fault(ModelErrorCode.ENDPOINT, shortened(detail), ailing=True, hopeless=True)
+            detail = shortened(f"its certificate is not trusted: {error.detail}")
+            return Fault(ModelErrorCode.ENDPOINT, detail, hint=UNTRUSTED, ailing=True, hopeless=True)
         case Trouble.TOO_LONG | Trouble.ENCODED:
             return Fault(ModelErrorCode.ANSWER, shortened(error.detail), ailing=True)
         case Trouble.UNREACHABLE | Trouble.CUT | Trouble.SILENT:

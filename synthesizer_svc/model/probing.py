@@ -105,8 +105,8 @@ class _Probing:
             return
         listed = probes.listed(reader.parsed, settings.model)
         if listed is None:
-            told = "no" if reader.head.status == 200 else str(refused(reader.head, bytes(reader.body), 0.0))
-            self.report.note("models listed", shortened(told))
+            fault = None if reader.head.status == 200 else refused(reader.head, bytes(reader.body), 0.0)
+            self.report.note("models listed", f"{fault.code}: {fault.detail}" if fault else "no")
             return
         known = settings.model in listed.names
         others = "" if known else f", but {shortened(', '.join(listed.names[:5]))}"

@@ -16,6 +16,7 @@ from synthesizer_svc.model import probes
 from synthesizer_svc.model.capabilities import Caching, Capabilities, Protocol, SchemaOutput, Support
 from synthesizer_svc.model.configuration import read
 from synthesizer_svc.model.endpoints_file import written
+from synthesizer_svc.model.faults import DETAIL_CHARS
 from synthesizer_svc.model.ledger import ENTRIES, Ledger
 from synthesizer_svc.model.opening import open_transport
 from synthesizer_svc.model.probing import probe
@@ -207,6 +208,14 @@ async def test_the_command_fails_where_an_endpoint_does_and_names_no_key():
     assert [line["well"] for line in lines if line["what"] == "answers"] == [False]
     assert "Incorrect API key" in out
     assert KEY not in out + err
+
+
+@pytest.mark.parametrize("before", range(DETAIL_CHARS - len(KEY) - 8, DETAIL_CHARS, 3))
+@on_loop
+async def test_a_key_within_which_what_is_shown_ends_is_not_shown_in_part(before):
+    report, _ = await probed(endpoint.answered(401, f"{'x' * before}{KEY}".encode()), key=Secret(KEY))
+    assert not report.well
+    assert not any(KEY[:8] in finding.found for finding in report.findings)
 
 
 @on_loop

@@ -336,6 +336,12 @@ async def test_what_is_not_found_says_what_the_url_and_the_model_have_to_be():
     assert "404 page not found (the URL has to end with the version" in asked.outcome.detail
 
 
+@on_loop
+async def test_a_key_that_is_refused_says_where_keys_are_from():
+    asked = await ask(answered(401, {"error": "Unauthorized"}))
+    assert "401 Unauthorized (the key is what MODEL_API_KEY holds" in asked.outcome.detail
+
+
 @pytest.fixture(scope="module")
 def authority():
     return trustme.CA()
@@ -363,6 +369,7 @@ async def test_a_certificate_that_is_not_trusted_is_sent_nothing(fault, authorit
     asked = await ask(GOOD, tls=tls, ca=str(tmp_path / "ca.pem"), key=KEY)
     assert (asked.code, asked.requests, asked.outcome.pauses) == ("endpoint", 0, True)
     assert "certificate is not trusted" in asked.outcome.detail
+    assert "MODEL_CA" in asked.outcome.detail
     assert asked.outcome.usage.cost_micro == 0
 
 
