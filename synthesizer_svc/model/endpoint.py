@@ -17,6 +17,7 @@ from synthesizer_svc.model.adapting import adapted, shorter
 from synthesizer_svc.model.breaker import Breaker, BreakerSettings
 from synthesizer_svc.model.capabilities import Capabilities
 from synthesizer_svc.model.configuration import EndpointSettings
+from synthesizer_svc.model.estimate import words
 from synthesizer_svc.model.exchange import Call, Transport, TransportFault, Trouble
 from synthesizer_svc.model.faults import Fault, broken
 from synthesizer_svc.model.paying import Nobody, Payer
@@ -54,6 +55,8 @@ class Endpoint:
         self._capabilities = settings.capabilities
         self._tried = {settings.capabilities}
         """What was asked of it before a refusal: not gone back to."""
+        self._cuts = False
+        """Whether it was seen to cut a prompt."""
         self._transport, self._clock, self._payer = transport, clock, payer or Nobody()
         self._retrying = Retrying(retry or RetrySettings(), sleep=sleep, chance=chance)
         self._slots = Slots(f"model.slot.{settings.name}", settings.concurrency, leases)
@@ -164,9 +167,21 @@ class Endpoint:
         except Fault as fault:
             fault.detail, fault.parameter = self._hidden(fault.detail), self._hidden(fault.parameter)
             raise
+        self._compare(completion.usage, words(request))
         return replace(
             completion, text=self._hidden(completion.text), model=self._hidden(completion.model), endpoint=self.name
         )
+
+    def _compare(self, usage: Usage, read_at_least: int) -> None:
+        """Say once where a server has cut a prompt to its context without a word, as Ollama does."""
+        if usage.estimated or self._cuts or usage.input_tokens + usage.cached_tokens >= read_at_least:
+            return
+        self._cuts = True
+        log.warning(
+            "model endpoint %s read %d tokens of a prompt of %d words: it cuts prompts; raise its context, or tell it "
+            "(context_tokens)",
+            self.name, usage.input_tokens, read_at_least,
+        )  # fmt: skip
 
     async def _send(self, call: Call, reader: AnswerReader, deadline_s: float, bytes_max: int) -> None:
         try:

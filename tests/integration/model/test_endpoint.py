@@ -253,6 +253,18 @@ async def test_an_answer_for_which_the_context_has_no_room_is_asked_for_shorter_
     assert asked.outcome.usage.output_tokens < 100
 
 
+@on_loop
+async def test_a_server_that_cuts_prompts_without_a_word_is_told_of_once(caplog):
+    long = replace(QUESTION, system="one two three four five six seven eight nine ten " * 20)
+    async with fault_server(GOOD) as server, endpoint_at(settings_for(server)) as model:
+        await model.complete(QUESTION)
+        assert "cuts prompts" not in caplog.text
+        counted = (await model.complete(long)).usage.input_tokens
+        await model.complete(replace(long, seed=2))
+    assert caplog.text.count("it cuts prompts; raise its context") == 1
+    assert f"read {counted} tokens of a prompt of 202 words" in caplog.text
+
+
 # --- left alone -------------------------------------------------------------------------------------------------------
 
 BREAKER = BreakerSettings(failures_max=3)
