@@ -19,7 +19,7 @@ ENDPOINTS = """
 [endpoints.vendor]
 url = "{url}"
 model = "vendor-1"
-prices = {{ input = 3_000_000, output = 3_000_000, currency = "EUR" }}
+prices = {{ input = 3_000_000, output = 3_000_000, cache_write = 3_000_000, currency = "EUR" }}
 """
 
 
