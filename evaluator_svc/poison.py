@@ -57,15 +57,18 @@ class Poison:
         return stain
 
     def apply_rows(self, rows: Array) -> list[Stain]:
-        """Overwrite every one of ``rows`` (of bytes), each with other bytes than its neighbours."""
+        """Overwrite every one of ``rows`` (of bytes), each with other bytes than the others, whose poison begins
+        elsewhere in the pool: the distance is no divisor of its length, so that half a million rows are apart.
+        """
         count, nbytes = rows.shape
         if nbytes > SMALL:
             return [self.apply(row) for row in rows]
         pool, as_strided = self._beside(rows), namespace(rows).lib.stride_tricks.as_strided
         stains: list[Stain] = []
+        first = secrets.randbelow(POOL_BYTES // WORD) * WORD
         for start in range(0, count, ROWS):
             part = rows[start : start + ROWS]
-            offset = secrets.randbelow(POOL_BYTES // WORD) * WORD
+            offset = (first + APART * start) % POOL_BYTES
             part[...] = as_strided(pool[offset:], shape=part.shape, strides=(APART, 1))
             stains += [Stain(offset + APART * i, nbytes) for i in range(len(part))]
         return stains

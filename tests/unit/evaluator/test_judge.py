@@ -57,6 +57,23 @@ def test_another_summation_order_passes(order, shift):
     assert verdict.passed, evidence(verdict)
 
 
+@pytest.mark.parametrize("first_row", [0, 16, 32, 48])
+@pytest.mark.parametrize("place", [0, 500, -1])
+def test_a_serial_sum_of_equal_terms_after_a_large_one_passes_where_the_trusted_one_has_sixteen_lanes(place, first_row):
+    x = np.zeros((16, 1008), dtype=np.float32)  # spikes: zeros and one value a row, of any mantissa
+    x[:, place] = 4 * (1 + np.arange(first_row, first_row + 16) / 64)
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    exact = e.astype(np.float64) / e.astype(np.float64).sum(axis=-1, keepdims=True)
+    trusted = (e / lane_sum(e)[:, None]).astype(np.float32)
+    low = trusted.astype(np.float16).astype(np.float32)
+    spec = TensorSpec(shape=x.shape, dtype=DType.F32)
+    lower = [("float16", low.reshape(-1))]
+    truth = make_reference(spec, exact.reshape(-1), trusted.reshape(-1), None, lower, held_out=True)
+    verdict = judge(truth, (e / serial_sum(e)[:, None]).astype(np.float32).tobytes())
+    assert verdict.passed, evidence(verdict)
+    assert judge(truth, low.tobytes()).status is Status.PRECISION_DOWNGRADE
+
+
 @pytest.mark.parametrize("ulps", [-2, -1, 1, 2])
 def test_an_exponential_good_to_two_ulp_passes(ulps):
     x = inputs(columns=1024)

@@ -26,7 +26,7 @@ def test_only_the_elements_left_alone_are_named():
 
 
 @pytest.mark.parametrize("shape", [(1, 4096), (3000, 64), (5, 1 << 17)])
-def test_rows_that_were_left_alone_are_untouched_and_neighbours_differ(shape):
+def test_rows_that_were_left_alone_are_untouched_and_all_differ(shape):
     poison, whole = Poison(), np.zeros((shape[0], shape[1] + 64), dtype=np.uint8)
     rows = whole[:, 64:]
     stains = poison.apply_rows(rows)
