@@ -17,9 +17,9 @@ from shared.dtypes import DType
 
 HELD_OUT_RMSE, HELD_OUT_MAX = 12, 16
 """Multiples of the floors on held-out values. A serial fp32 sum loses each term under half an ulp of what it holds, and
-rounds equal terms all to one side: a thousand exponentials below their row's maximum are up to 670 ulp, 280 in root mean
-square over such rows (heavy tails and single spikes in a softmax); summed by sixteen lanes of AVX-512, which is the
-trusted implementation's way, they are 30."""
+rounds equal terms all to one side: a thousand exponentials below their row's maximum are up to 670 ulp, 280 in root
+mean square over such rows (heavy tails and single spikes in a softmax); summed by sixteen lanes of AVX-512, which is
+the trusted implementation's way, they are 30."""
 FLUSHED = {DType.F32: 2.0**-126, DType.BF16: 2.0**-126, DType.F64: 2.0**-1022, DType.F16: 0.0}
 """Below its smallest normal number a result may be flushed to zero, as ``-ftz`` and ``-ffast-math`` do. No device
 flushes float16."""
