@@ -141,7 +141,8 @@ class Baselines:
             "run", timeout_s=timeout_s, which=which, calls=calls, first=first, span=span
         )
         self.own_ns = max(1, int(said["own_ns"]))
-        self.device_ns = said["device_ns"]
+        device_ns = said["device_ns"]
+        self.device_ns = None if device_ns is None else max(1, int(device_ns))
         return max(1, elapsed)
 
     async def _refresh(self) -> None:

@@ -208,9 +208,13 @@ def _unresolved(measured: Sequence[Measured], overhead: float) -> tuple[Entry, .
     """A time that the way to the kernel and back hides is no time."""
     samples = [one.samples[CANDIDATE] for one in measured]
     block = stdlib_statistics.median(t * n for one in samples for t, n in zip(one.block_ns, one.lengths, strict=False))
-    if overhead <= RESOLUTION_SHARE * block:
+    hidden = max(one.hidden_ns for one in measured)
+    if overhead > RESOLUTION_SHARE * block:
+        said = f"a whole block takes {block:.0f} ns, a command without a call {overhead:.0f} ns"
+    elif block < hidden:
+        said = f"the calls of a block take {block:.0f} ns at most, less than can be told beside what it takes besides"
+    else:
         return ()
-    said = f"a whole block takes {block:.0f} ns, a command without a call {overhead:.0f} ns"
     return (caught(Layer.STATISTICS), _entry("resolution", said))
 
 

@@ -18,8 +18,9 @@ def available() -> str:
     """Why there are no such arrays here; empty where there are."""
     try:
         cupy = _cupy()
-        cupy.arange(4, dtype=cupy.uint8).sum().get()
-        comparisons = Comparisons(cupy)
+        some, comparisons = cupy.arange(4, dtype=cupy.uint8), Comparisons(cupy)
+        some.sum().get()
+        comparisons.same_bytes(some, some)  # compiled now: later it would be in the middle of an evaluation
         arrays.same_bytes.register(cupy.ndarray, comparisons.same_bytes)
         nearness.rows_near.register(cupy.ndarray, comparisons.rows_near)
     except Exception as error:  # noqa: BLE001 - a driver, a compiler or a library: whatever is missing, it raises its own

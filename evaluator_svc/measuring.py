@@ -69,13 +69,19 @@ class Subject:
 
 @dataclass(slots=True, kw_only=True)
 class Started:
-    """A candidate's process that is there, but has not been timed. ``close`` ends it, also when it was timed."""
+    """A candidate's process that is there, but has not been timed. ``close`` ends it, also when it was timed, and
+    returns when it is gone, whoever asked first.
+    """
 
     runner: Launched
     stack: AsyncExitStack
+    ended: bool = False
+    _closing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def close(self) -> None:
-        await self.stack.aclose()
+        async with self._closing:
+            self.ended = True
+            await self.stack.aclose()
 
 
 class Measurer:
@@ -88,19 +94,30 @@ class Measurer:
         self._streak, self._recalibrations = 0, 0
         """Noisy verdicts in a row."""
         self._off_calls_ns: float | None = None
+        self._known: set[int] = set()
+        """Numbers of threads for which this worker has measured its device,"""
+        self._starting = False
+        self._waiting: Started | None = None
+        """and what ``start`` gave last."""
 
-    async def start(self, subject: Subject) -> Started:
+    async def start(self, subject: Subject) -> Started | None:
         """A process of ``subject`` to be timed first, started while the device is shared: it is loaded and warmed up
-        on the GPU, and then stands still.
+        on the GPU, and then stands still. What it left to its device goes on all the same, so there is one at a time;
+        None where another one waits, or where this worker has yet to measure the device itself.
 
         Raises:
             Retryable: it was lost, or the device has no memory now.
             Fatal: it did not start.
         """
-        runner = await self._runner(subject)
-        stack = AsyncExitStack()
-        await stack.enter_async_context(runner)
-        return Started(runner=runner, stack=stack)
+        waits = self._waiting is not None and not self._waiting.ended
+        if self._starting or waits or subject.bench.threads not in self._known:
+            return None
+        self._starting = True
+        try:
+            self._waiting = await self._begun(subject)
+        finally:
+            self._starting = False
+        return self._waiting
 
     async def measure(self, subject: Subject, watch: Stopwatch, started: Started | None = None) -> Claim:
         """The claim the measurement supports; ``started`` is what is timed first.
@@ -112,6 +129,10 @@ class Measurer:
             with watch.span("wait"):
                 token = await stack.enter_async_context(self._device.exclusive())
             with watch.span("timing"):
+                if self._waiting is not None and self._waiting is not started:
+                    await self._waiting.close()  # its device's work would be in these times, or be taken for this one's
+                if started is not None and started.ended:
+                    started = None
                 if subject.final:
                     subject = replace(subject, pool=await subject.bench.fresh_pool(subject.suite))
                 made = await self._claim(subject, afresh=False, started=started)
@@ -170,6 +191,12 @@ class Measurer:
                 break
         return measured
 
+    async def _begun(self, subject: Subject) -> Started:
+        runner = await self._runner(subject)
+        stack = AsyncExitStack()
+        await stack.enter_async_context(runner)
+        return Started(runner=runner, stack=stack)
+
     async def _runner(self, subject: Subject) -> Launched:
         """One whose calls can be timed."""
         bench, suite, launchers = subject.bench, subject.suite, self._launchers
@@ -203,8 +230,9 @@ class Measurer:
         delta = self._floor.delta(bench.threads)
         stopping = Stopping(fewest=rounds[0], most=rounds[1], delta=delta, hopeless_rounds=hopeless)
         pool = subject.pool or await bench.pool()  # what is made for it on a device is made by now
-        started = started or await self.start(subject)
-        async with started.stack:
+        started = started or await self._begun(subject)
+        async with AsyncExitStack() as ending:
+            ending.push_async_callback(started.close)
             runner = started.runner
             assert not isinstance(runner, (EmulatedRunner, ExternalRunner)), "nothing is timed there"
             contest = Contest(
@@ -244,8 +272,12 @@ class Measurer:
                 if bench.target.on_gpu
                 else await calibrate(self._settings.chip, cache, threads=bench.threads, cpus=bench.cpus, afresh=afresh)
             )
-        if self._off_calls_ns is None and bench.target.on_gpu and not await asyncio.to_thread(self._launchers.unkept):
-            self._off_calls_ns = await off_calls.measure(self._launchers, bench.threads, bench.cpus)
+        held = bench.target.on_gpu and not await asyncio.to_thread(self._launchers.unkept)
+        if held and (afresh or self._off_calls_ns is None):
+            found = await off_calls.measure(self._launchers, bench.target, bench.threads, bench.cpus)
+            # In a disturbed moment it is more. Who was measured as too quick is accused on the least there is.
+            self._off_calls_ns = found if self._off_calls_ns is None else min(found, self._off_calls_ns)
+        self._known.add(bench.threads)
         return physics_of(self._calibrations[bench.threads].peaks, subject.suite)
 
 

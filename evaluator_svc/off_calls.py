@@ -10,11 +10,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
+from evaluator_svc.block_sets import SHARES
 from evaluator_svc.hosted.process import HostedRunner
 from evaluator_svc.launchers import Launchers
+from evaluator_svc.runner.layout import set_bytes
 from evaluator_svc.runner.process import Ran
 from evaluator_svc.scratch import BUILD, Scratch
 from evaluator_svc.signature import Signature
+from evaluator_svc.target import Target
 from evaluator_svc.tensors import TensorSpec
 from evaluator_svc.toolchains import Built
 from shared.dtypes import DType
@@ -35,12 +38,10 @@ BLOCKS, WARM_UP = 20, 3
 """Blocks of either length that count, and that do not."""
 QUICK = 0.1
 """Of the blocks so many are as quick, or quicker."""
-LEAST = 0.25
-"""Of a block so much is its calls, whatever it takes besides."""
 CALL_S = 20.0
 
 
-async def measure(launchers: Launchers, threads: int, cpus: tuple[int, ...]) -> float:
+async def measure(launchers: Launchers, target: Target, threads: int, cpus: tuple[int, ...]) -> float:
     """Ns of a block, on a device that nobody else has.
 
     Raises:
@@ -50,8 +51,8 @@ async def measure(launchers: Launchers, threads: int, cpus: tuple[int, ...]) -> 
         path = work.path / "module.py"
         path.write_text(TEXT, encoding="utf-8")
         built = Built(path=path, digest="", log="", build_ns=0, sandbox="", host="hosted", language="triton")
-        signature = Signature(arguments=(None,))
-        async with launchers.kept(built, [SPEC], [SPEC], signature, sets=LONG, threads=threads, cpus=cpus) as runner:
+        signature, sets = Signature(arguments=(None,)), sets_of(target.memory_bytes)
+        async with launchers.kept(built, [SPEC], [SPEC], signature, sets=sets, threads=threads, cpus=cpus) as runner:
             taken: dict[int, list[int]] = {SHORT: [], LONG: []}
             for turn in range(BLOCKS + WARM_UP):
                 for calls, times in taken.items():
@@ -61,15 +62,18 @@ async def measure(launchers: Launchers, threads: int, cpus: tuple[int, ...]) -> 
     return besides(taken[SHORT], taken[LONG])
 
 
+def sets_of(memory_bytes: int) -> int:
+    """One for each call of a block, or as many as a candidate would have on a GPU of so much memory (0: not known), two
+    at least (pure).
+    """
+    room = memory_bytes // SHARES // set_bytes([SPEC], [SPEC]) if memory_bytes else LONG
+    return max(2, min(LONG, room))
+
+
 def besides(short: Sequence[float], long: Sequence[float]) -> float:
     """From the times of blocks of ``SHORT`` and of ``LONG`` calls (pure)."""
     call_ns = max(0.0, (statistics.median(long) - statistics.median(short)) / (LONG - SHORT))
     return max(0.0, sorted(short)[int(QUICK * len(short))] - SHORT * call_ns)
-
-
-def without(block_ns: float, off_calls_ns: float) -> float:
-    """What the calls of a block take (pure)."""
-    return max(block_ns - off_calls_ns, LEAST * block_ns)
 
 
 async def _block(runner: HostedRunner, calls: int) -> int:

@@ -4,6 +4,9 @@ Who remembers by less than all of the input gives a wrong answer, and is caught 
 it has had is right, and shows in this alone: blocks on whole draws that are new to the process, and blocks on draws
 that it has had, in one turn, on equal buffers with equally empty caches. What is honest costs the same in both, so no
 allowance is made but for noise. Half a gain more is an accusation; what is less is taken off the claim.
+
+Where calls are in flight together, most of a short block is no call, and no part of what is claimed either. It is the same
+in both blocks of a pair, so the claim is held against their difference.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from evaluator_svc.samples import Block, Measured
+from evaluator_svc.samples import CANDIDATE, Block, Measured
 from shared.events import Entry
 
 FEWEST = 4
@@ -49,7 +52,7 @@ def discount(measured: Sequence[Measured], *, overhead_ns: float, round_trip_ns:
     ``round_trip_ns``: what a command takes by the controller's clock; given for kernels with several threads, of which
     one may keep a processor busy in a block while the other skips: then both clocks are asked.
     """
-    times = _dearer(_pairs(measured, overhead_ns, wall=False))
+    times = max(_dearer(_pairs(measured, overhead_ns, wall=False)), _dearer(_claimed(measured)))
     if round_trip_ns is None:
         return times
     return max(times, _dearer(_pairs(measured, round_trip_ns, wall=True)))
@@ -68,6 +71,19 @@ def _pairs(measured: Sequence[Measured], overhead_ns: float, *, wall: bool) -> l
         (_per_call(pair.new, overhead_ns, wall=wall), _per_call(pair.known, overhead_ns, wall=wall))
         for one in measured
         for pair in one.novelty
+    ]
+
+
+def _claimed(measured: Sequence[Measured]) -> list[tuple[float, float]]:
+    """Of each pair in which calls were in flight together what a call on new values would be claimed to take, and what
+    one on known values is.
+    """
+    return [
+        (claimed_ns + (pair.new.wall_ns - pair.known.wall_ns) / pair.new.calls, claimed_ns)
+        for one in measured
+        if one.pipelined and (claimed_ns := one.samples[CANDIDATE].median_ns) > 0.0
+        for pair in one.novelty
+        if pair.new.calls == pair.known.calls
     ]
 
 

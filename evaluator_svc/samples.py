@@ -12,6 +12,8 @@ from evaluator_svc.statistics import log_ratios
 from shared.events import Entry
 
 CANDIDATE = "candidate"
+LEAST = 0.25
+"""Of a block so much is its calls, whatever it takes besides."""
 
 
 @dataclass(kw_only=True)
@@ -89,6 +91,15 @@ class Measured:
     """What others did on the machine meanwhile: every signal that there is."""
     disturbed: tuple[Entry, ...] = ()
     """The same, where it was so much that these times say little."""
+
+    def of_calls(self, block_ns: float) -> float:
+        """What the calls of a block of the candidate's take, which took ``block_ns``."""
+        return max(block_ns - self.off_calls_ns, LEAST * block_ns)
+
+    @property
+    def hidden_ns(self) -> float:
+        """Calls of a block that take less together are hidden by what it takes besides: it was cut off at ``LEAST``."""
+        return LEAST / (1.0 - LEAST) * self.off_calls_ns
 
     def logs(self) -> Mapping[str, Sequence[float]]:
         """Of each baseline: ``log(baseline / candidate)`` by round."""

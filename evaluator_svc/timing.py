@@ -13,7 +13,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from evaluator_svc import off_calls
 from evaluator_svc.arrays import Bytes
 from evaluator_svc.audited import Audited, Settle, Timed, worked_ns
 from evaluator_svc.baselines import Baselines
@@ -162,7 +161,7 @@ class Contest:
                 return False
         if new is not None:
             self._measured.novelty.append(Novelty(new=new, known=ran))
-        samples.block_ns.append(off_calls.without(ran.wall_ns, self._off_calls_ns or 0.0) / ran.calls)
+        samples.block_ns.append(self._measured.of_calls(ran.wall_ns) / ran.calls)
         samples.own_block_ns.append(ran.own_ns / ran.calls)
         samples.lengths.append(ran.calls)
         return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import traceback
 from typing import Any
 
 LAZY = ("triton.tools.tensor_descriptor", "triton.experimental.gluon.nvidia.hopper")
@@ -16,10 +17,16 @@ LAZY = ("triton.tools.tensor_descriptor", "triton.experimental.gluon.nvidia.hopp
 
 
 def warm() -> None:
-    """Whoever asks for these things afterwards has them."""
-    from triton.backends.nvidia import driver
+    """Whoever asks for these things afterwards has them. Where the module cannot be built, that is printed: a kernel of
+    Triton's fails by it in its own process, and those that need none are none the worse.
+    """
+    try:
+        from triton.backends.nvidia import driver
 
-    driver.CudaUtils()
+        driver.CudaUtils()
+    except Exception:  # noqa: BLE001 - no compiler, no header, no driver: each raises its own
+        traceback.print_exc()
+        return
     with contextlib.suppress(ImportError):  # it was elsewhere in other versions: then children do it
         from triton.runtime.cache import triton_key
 

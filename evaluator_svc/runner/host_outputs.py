@@ -14,8 +14,9 @@ class HostOutputs:
     """Outputs may be given any content before a call, and what a call leaves of it was not written."""
 
     pipelined = False
-    owns_results = False
     """Calls of a block are in flight together."""
+    owns_results = False
+    """Results are copies that no candidate can reach."""
 
     async def waited_ns(self) -> int:
         """What an operation of the controller's on the kernels' device waits for: there is none."""

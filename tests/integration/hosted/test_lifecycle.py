@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
+from evaluator_svc.hosted import on_gpu
 from evaluator_svc.hosted.process import PYTHON
 from evaluator_svc.runner.process import Ran
 from shared.errors import Retryable
@@ -85,3 +87,16 @@ def test_candidates_run_side_by_side(lab):
         return await asyncio.gather(*(one(number) for number in range(4)))
 
     assert lab.loop.run(scenario()) == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_a_fork_server_that_cannot_build_tritons_driver_serves_those_that_need_none():
+    # No compiler of that name; where there is no driver's library, either, that is what is missing first.
+    profile = replace(
+        PYTHON,
+        name="without a driver",
+        modules=("torch", "triton", on_gpu.TRITON_DRIVER),
+        environment={"CC": "/nowhere/gcc"},
+    )
+    with lab() as bench:
+        outcome = bench.outcome(RIGHT, profile=profile)
+        assert isinstance(outcome, Ran), outcome

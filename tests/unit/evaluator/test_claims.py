@@ -40,6 +40,7 @@ def measured(
     first_only=0.0,
     cpu_share=0.98,
     new=(),
+    off_calls_ms=0.0,
 ):
     """Levels in ms. ``first_only``: of a block beside its calls, in calls; ``new``: what calls on new values cost
     in times of known ones, by pairs of blocks.
@@ -78,6 +79,7 @@ def measured(
         verified=rounds,
         empty_ns=[20_000.0] * rounds,
         novelty=[Novelty(new=_block(times * candidate), known=_block(candidate)) for times in new],
+        off_calls_ns=off_calls_ms * MS,
     )
 
 
@@ -193,3 +195,11 @@ def test_a_time_that_the_way_to_the_kernel_hides_is_no_time():
     made = claim([measured(candidate=0.005)], SETTINGS, physics(floor_ms=0.0), 1)
     assert (made.status, caught_by(made.evidence)) == (Status.NOISY, Layer.STATISTICS)
     assert "resolution" in evidence(made)
+
+
+def test_calls_that_what_a_block_takes_besides_hides_are_no_measurement():
+    # Six calls of 1 ms; beside 30 ms they would have been cut off at a quarter of the block.
+    made = claim([measured(off_calls_ms=30.0)], SETTINGS, physics(), 1)
+    assert made.status is Status.NOISY
+    assert "less than can be told" in evidence(made)["resolution"]
+    assert claim([measured(off_calls_ms=0.6)], SETTINGS, physics(), 1).status is Status.PASSED

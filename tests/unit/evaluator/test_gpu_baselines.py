@@ -20,6 +20,7 @@ class Child:
 
     def __init__(self):
         self.asked = []
+        self.device_ns = 3_000
 
     async def ask(self, action, *, timeout_s, **fields):
         self.asked.append((action, fields))
@@ -27,7 +28,7 @@ class Child:
 
     async def timed(self, action, *, timeout_s, **fields):
         self.asked.append((action, fields))
-        return 5_000, {"own_ns": 4_000, "device_ns": 3_000}
+        return 5_000, {"own_ns": 4_000, "device_ns": self.device_ns}
 
     def named(self, action):
         return [fields for name, fields in self.asked if name == action]
@@ -74,3 +75,13 @@ def test_what_an_operator_changes_is_loaded_anew_for_every_block(opened):
         baselines.fill([fresh(0)], SETS, again=True)
         run(baselines)
     assert child.named("load") == [{"draws": 1}] * 2
+
+
+def test_a_device_that_saw_no_time_pass_saw_one_ns_because_ratios_are_taken_of_it(opened):
+    baselines, child = opened(Kind.GPU)
+    child.device_ns = 0
+    run(baselines)
+    assert baselines.device_ns == 1
+    child.device_ns = None
+    run(baselines)
+    assert baselines.device_ns is None

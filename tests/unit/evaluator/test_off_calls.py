@@ -7,7 +7,7 @@ import statistics
 import pytest
 
 from evaluator_svc import off_calls
-from evaluator_svc.samples import CANDIDATE
+from evaluator_svc.samples import CANDIDATE, Measured
 from tests.unit.evaluator.contest import ROUND_TRIP_NS, WORK_NS, Baselines, contest, honest
 
 US = 1_000
@@ -24,8 +24,9 @@ def test_calls_are_never_taken_for_less_than_nothing():
 
 
 def test_no_block_is_less_than_a_quarter_of_what_it_took():
-    assert off_calls.without(1_000 * US, 400 * US) == 600 * US
-    assert off_calls.without(1_000 * US, 5_000 * US) == 250 * US
+    for off_us, calls_us in ((400, 600), (5_000, 250)):
+        one = Measured(samples={}, off_calls_ns=off_us * US)
+        assert one.of_calls(1_000 * US) == calls_us * US
 
 
 def test_it_is_no_part_of_a_candidates_calls_and_a_baselines_are_timed_by_its_device():
@@ -40,3 +41,7 @@ def test_it_is_no_part_of_a_candidates_calls_and_a_baselines_are_timed_by_its_de
     assert statistics.median(mine.block_ns) == pytest.approx(WORK_NS, rel=0.01)
     for taken, calls in zip(theirs.block_ns, theirs.lengths, strict=True):
         assert taken == pytest.approx((10 * WORK_NS * calls - 1_000) / calls)
+
+
+def test_its_buffers_are_no_more_than_a_candidates_share_of_a_small_gpu():
+    assert [off_calls.sets_of(gib << 30) for gib in (0, 1, 8, 24, 141)] == [off_calls.LONG, 2, 6, 19, off_calls.LONG]

@@ -64,3 +64,26 @@ def test_a_second_thread_that_burns_time_in_a_block_hides_nothing_from_the_clock
 
 def test_without_blocks_on_new_values_there_is_nothing_to_compare():
     assert discount(measured([]), overhead_ns=0.0) == 1.0
+
+
+def in_flight(new_us, known_us, *, claimed_us, besides_us, calls=2, pairs=8):
+    """Blocks of calls in flight together, of which ``besides_us`` are no call, and are not claimed either."""
+
+    def block(call_us):
+        whole = (besides_us + calls * call_us) * US
+        return Block(calls=calls, wall_ns=whole, own_ns=whole)
+
+    novelty = [Novelty(new=block(new_us), known=block(known_us))] * pairs
+    samples = {CANDIDATE: Samples(block_ns=[claimed_us * US] * 22)}
+    return [Measured(samples=samples, novelty=novelty, pipelined=True, off_calls_ns=besides_us * US)]
+
+
+def test_what_a_block_takes_besides_its_calls_hides_no_memory_where_it_is_not_claimed():
+    # Of 100 us a call, 80 are left out on known values; with 600 us in each block that is a quarter of it.
+    found = in_flight(100, 20, claimed_us=20, besides_us=600)
+    assert discount(found, overhead_ns=100 * US) == pytest.approx(5.0)
+
+
+def test_nor_does_it_make_an_honest_kernel_one_that_remembers():
+    assert discount(in_flight(70, 70, claimed_us=70, besides_us=600), overhead_ns=100 * US) == 1.0
+    assert discount(in_flight(70, 70, claimed_us=0, besides_us=600), overhead_ns=100 * US) == 1.0
