@@ -10,7 +10,7 @@ import click
 
 from cli import divergence
 from cli.interrupted import Interrupted
-from shared import crashes, exit_codes
+from shared import crashes, exit_codes, inspection
 from shared.errors import KernelEvolveError, ReplayDivergence, UserError
 
 COMMANDS = {
@@ -75,6 +75,7 @@ def main() -> None:
     """Console entry point. User errors: one line on stderr, exit code 2; a diverging replay: exit code 3."""
     crashes.without_secrets()
     try:
+        inspection.keep_out(os.environ)
         cli.main(prog_name="kernelevolve", standalone_mode=False)
     except click.ClickException as error:
         error.show()

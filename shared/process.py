@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
-from shared import crashes, exit_codes, logs, telemetry
+from shared import crashes, exit_codes, inspection, logs, telemetry
 from shared.consume import ConsumeLimits
 from shared.dependencies import WatchSettings
 from shared.errors import UserError
@@ -119,7 +119,8 @@ def _signals(stop: asyncio.Event) -> Iterator[None]:
 
 
 def main(build: Callable[[Ports], Sequence[Service]], settings: PortSettings | None = None) -> int:
-    """Open the ports, build the services, run them, with logs, metrics and traces as the environment says.
+    """Open the ports, build the services, run them, with logs, metrics and traces as the environment says, and closed
+    to other processes (``shared.inspection``).
 
     Returns the exit code; a ``UserError`` is one line on stderr.
     """
@@ -135,6 +136,7 @@ def main(build: Callable[[Ports], Sequence[Service]], settings: PortSettings | N
 
     crashes.without_secrets()
     try:
+        inspection.keep_out(os.environ)
         with logs.written(from_env(logs.LogSettings, os.environ)):
             asyncio.run(go())
     except UserError as error:

@@ -15,6 +15,7 @@ from evaluator_svc.oracle_child.answers import Oracle
 from evaluator_svc.oracle_child.baseline import Baseline
 from evaluator_svc.oracle_child.gpu_peaks import Calibrator
 from evaluator_svc.oracle_child.model import OperatorFault
+from shared.confining import leave_privileges
 
 Served = Oracle | Baseline | Calibrator
 ROLES: dict[str, type[Served]] = {"oracle": Oracle, "baseline": Baseline, "calibrator": Calibrator}
@@ -24,6 +25,7 @@ ACTIONS = frozenset({*ASKED, "attach", "load", "compile", "cool", "run", "measur
 
 
 def main() -> None:
+    leave_privileges()  # or root's child could read what its parent keeps from it
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what the operator prints must not be read as an answer
     served: Served | None = None

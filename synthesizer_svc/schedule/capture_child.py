@@ -19,6 +19,8 @@ from typing import Any
 import torch
 from torch.export.graph_signature import InputKind
 
+from shared.confining import leave_privileges
+
 CAPTURE_SEED = 0
 
 
@@ -229,6 +231,7 @@ def encode_call(node: Any, constants: dict[str, Any], getitems: dict[str, tuple[
 
 def main() -> int:
     """Capture stdin's operator; whatever the operator prints goes to stderr."""
+    leave_privileges()
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     result_fd = os.dup(1)
