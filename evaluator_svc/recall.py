@@ -5,8 +5,8 @@ it has had is right, and shows in this alone: blocks on whole draws that are new
 that it has had, in one turn, on equal buffers with equally empty caches. What is honest costs the same in both, so no
 allowance is made but for noise. Half a gain more is an accusation; what is less is taken off the claim.
 
-Where calls are in flight together, most of a short block is no call, and no part of what is claimed either. It is the same
-in both blocks of a pair, so the claim is held against their difference.
+Where calls are in flight together, most of a short block is no call, and no part of what is claimed either. It is the
+same in both blocks of a pair, so the claim is held against their difference.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether there are arrays on a GPU: asked before anything is evaluated there, on a double of CuPy that lacks a part."""
+"""Whether there are arrays on a GPU: asked before anything is evaluated, on a double of CuPy that lacks a part."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""A candidate's process on a GPU that is started before its turn: who is there while somebody is timed, and who is not."""
+"""A candidate's process on a GPU that is started before its turn: who is there while somebody is timed."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
+from typing import Self
 
 import pytest
 
@@ -30,7 +31,7 @@ class Process:
     def __init__(self, lab: Lab, *, fails: bool) -> None:
         self._lab, self._fails = lab, fails
 
-    async def __aenter__(self) -> Process:
+    async def __aenter__(self) -> Self:
         await asyncio.sleep(0)
         if self._fails:
             raise Retryable("the device has no memory now")
