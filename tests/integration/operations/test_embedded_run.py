@@ -16,6 +16,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from deploy.embedded import embedded
+from evaluator_svc.exported import SAMPLE_EVERY_S
 from search_svc import service
 from shared import metrics, operators, topics
 from shared.events import SearchFinished
@@ -28,7 +29,7 @@ EVALUATIONS = 6
 
 @dataclass
 class Told:
-    """``scraped`` just after the search ended, and the spans that had ended by then."""
+    """``scraped`` after the search ended, and the spans that had ended by then."""
 
     finished: SearchFinished
     scraped: str
@@ -74,8 +75,19 @@ async def searched(address: str) -> tuple[SearchFinished, str]:
         )
         async for event in system.watch(SEARCH_ID):
             if isinstance(event, SearchFinished):
-                return event, await asyncio.to_thread(scrape, address)
+                return event, await sampled(address)
     raise AssertionError("the search never ended")
+
+
+async def sampled(address: str) -> str:
+    """What is scraped once the gauges are of a worker that has passed its own probe: the first sample may be older, and
+    the next one later than the end of so short a search.
+    """
+    slots = re.compile(rf'^kernelevolve_evaluator_slots{{chip="{CHIP}"}} [1-9]', re.MULTILINE)
+    async with asyncio.timeout(3 * SAMPLE_EVERY_S):
+        while not slots.search(scraped := await asyncio.to_thread(scrape, address)):
+            await asyncio.sleep(0.1)
+    return scraped
 
 
 def scrape(address: str) -> str:
