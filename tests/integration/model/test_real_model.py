@@ -134,10 +134,11 @@ async def test_streamed_and_whole_answers_are_the_same(url):
 @pytest.mark.parametrize("protocol", BOTH)
 @on_loop
 async def test_an_answer_that_meets_its_limit_is_truncated(url, protocol):
-    completion = await ask(url, question("Count from one to a hundred in words.", tokens=8), protocol)
+    # One token: whatever a small model answers is longer, and "How can I help you?" was not longer than eight.
+    completion = await ask(url, question("Count from one to a hundred in words.", tokens=1), protocol)
 
     assert completion.truncated
-    assert completion.usage.output_tokens == 8
+    assert completion.usage.output_tokens == 1
 
 
 @on_loop
