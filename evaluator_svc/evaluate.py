@@ -34,7 +34,7 @@ from evaluator_svc.poison import Poison
 from evaluator_svc.profile import profile
 from evaluator_svc.profilers.stage import CounterStage
 from evaluator_svc.roofline import UNKNOWN, roofline
-from evaluator_svc.runner.ending import RunFailure
+from evaluator_svc.runner.ending import ACCUSATIONS_CONFIRMED, RunFailure, accuses_by_times
 from evaluator_svc.sandbox import lowered
 from evaluator_svc.settings import HARNESS_VERSION, Settings
 from evaluator_svc.stages import Stopwatch
@@ -277,7 +277,19 @@ class Evaluator:
         )
 
     async def _check(self, job: _Job, built: Built, suite: Suite) -> tuple[str, Checked]:
-        """The correctness stage; returns the sandbox level too."""
+        """The correctness stage; returns the sandbox level too. Accused by a time, a kernel is checked again."""
+        level, checked = await self._checked(job, built, suite)
+        for _ in range(ACCUSATIONS_CONFIRMED):
+            verdict = checked.verdict
+            if not accuses_by_times(verdict.status, verdict.evidence):
+                break
+            said = "; ".join(f"{entry.name}={entry.value}" for entry in verdict.evidence)
+            job.ledger.check(Layer.CLOCKS.value, "an accusation by a time: checked again", said)
+            level, checked = await self._checked(job, built, suite)
+        return level, checked
+
+    async def _checked(self, job: _Job, built: Built, suite: Suite) -> tuple[str, Checked]:
+        """Once, in a process of its own."""
         limits = self.settings.limits
         call_s = self._call_s
         unkept = await asyncio.to_thread(self._launchers.unkept)
