@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 
-from evaluator_svc import gpu_model, kernel_policy, readiness, resources
+from evaluator_svc import kernel_policy, readiness
 from evaluator_svc.baselines import Baselines
 from evaluator_svc.canary import Canary, Finding
 from evaluator_svc.cases import Suite
@@ -21,10 +21,7 @@ from evaluator_svc.claims import Claim
 from evaluator_svc.correctness import SETS, Checked, check, check_shape
 from evaluator_svc.device import Device
 from evaluator_svc.emulated import counting
-from evaluator_svc.emulated.counts import Seen
-from evaluator_svc.emulated.process import EmulatedRunner
-from evaluator_svc.external import conformance, costs
-from evaluator_svc.external.process import ExternalRunner
+from evaluator_svc.external import conformance
 from evaluator_svc.hosted.kept import KeptRunner
 from evaluator_svc.hosted.process import HostedRunner
 from evaluator_svc.judge import Verdict
@@ -37,36 +34,30 @@ from evaluator_svc.poison import Poison
 from evaluator_svc.profile import profile
 from evaluator_svc.profilers.stage import CounterStage
 from evaluator_svc.roofline import UNKNOWN, roofline
-from evaluator_svc.runner.ending import RunFailure
-from evaluator_svc.runner.process import Runner
+from evaluator_svc.runner.ending import ACCUSATIONS_CONFIRMED, RunFailure, accuses_by_times
 from evaluator_svc.sandbox import lowered
 from evaluator_svc.settings import HARNESS_VERSION, Settings
-from evaluator_svc.simt import judging
 from evaluator_svc.stages import Stopwatch
 from evaluator_svc.target import Kind, target_of
 from evaluator_svc.tensors import TensorSpec
 from evaluator_svc.toolchains import BuildFailed, Built, Toolchain
 from evaluator_svc.trusted_child import OracleLost
+from evaluator_svc.untimed import Untimed
 from evaluator_svc.workbench import Workbench, Workbenches
 from shared import chips
 from shared.errors import ChipError, Fatal, OperatorError, Retryable, Unavailable
-from shared.events import Basis, Entry, Evaluation, EvaluationRequested, OperatorRef, Purpose, Status, Trust
+from shared.events import Entry, Evaluation, EvaluationRequested, OperatorRef, Purpose, Status, Trust
 from shared.ports import Ports
 from shared.submissions.kernel import ENTRIES
 
 SHAPE_GUARD = b"\0ke_shape_guard\0"
 """The symbol's name in the library's string table."""
-ENTRY, TRITON = "ke_launch", "triton"
+ENTRY = "ke_launch"
 INTERPRETED_SLOWER = 30
 """The limit of a call in an interpreter, in times of that of one on the chip: a softmax of two million elements takes
 four seconds there on an idle core."""
-INTERPRETED = "ran on this machine's cores by the language's interpreter; not timed"
-NOT_MODELLED = "not_modelled"
-"""Evidence of why a kernel that was interpreted has no estimate."""
 AUDIT_S, AUDIT_SLOWER = 60.0, 2
 """The limit of an audited call, and at least so many times that of another: what it does is counted meanwhile."""
-COUNTS = 2
-"""Times that an emulated kernel is counted: all must agree."""
 EXPORTED = "results"
 """Evidence that the controller has not read the results itself."""
 PRINTED_SHOWN = 200
@@ -200,40 +191,23 @@ class Evaluator:
                     return Evaluation(status=built.status, evidence=built.evidence, sandbox=built.sandbox, log_hash=log)
                 with job.watch.span("correctness"):
                     suite = await self._suite(job)
-                    needed = await self._compiled(job, built, suite)
+                    untimed = self._untimed(job, built, suite)
+                    needed = await untimed.compiled()
                     if isinstance(needed, Evaluation):
                         return needed
                     level, checked = await self._check(job, built, suite)
-                    moved = await self._moved(job, built, suite, checked)
+                    moved = await untimed.moved(checked)
                     verdict = checked.verdict if moved is None else moved.verdict
                     job.watch.note("cases", len(suite.cases))
                 if not verdict.passed:
                     return Evaluation(status=verdict.status, evidence=verdict.evidence, sandbox=level)
-                if self._target.kind is Kind.EMULATED:
-                    with job.watch.span("timing"):
-                        return await self._counted(job, built, suite, level, checked)
-                if self._target.kind is Kind.EXTERNAL:
-                    with job.watch.span("profile"):
-                        return await self._profiled(job, built, suite, level, checked)
                 if not self._target.timed:
-                    if moved is not None and needed is not None and self._target.missing is not None:
-                        needed = moved.launched(needed, self._target.missing.warp)
-                    return self._interpreted(checked, level, needed, suite, moved)
+                    final = job.request.purpose is Purpose.FINAL
+                    done = await untimed.verdict(level, checked, needed, moved, final=final, watch=job.watch)
+                    return replace(done, log_hash=await self._log(built.log))
                 with job.watch.span("timing"):
                     baselines = await self._baselines(job, stack)
-                    quickest_ns = min(
-                        (c.runner_ns for c in job.ledger.calls if c.calls == 1 and c.runner_ns), default=0
-                    )
-                    subject = Subject(
-                        built=built,
-                        suite=suite,
-                        bench=job.bench,
-                        baselines=baselines,
-                        answers=checked.answers,
-                        final=job.request.purpose is Purpose.FINAL,
-                        ledger=job.ledger,
-                        expected_ns=quickest_ns,
-                    )
+                    subject = self._subject(job, built, suite, checked, baselines)
                     started = await self._measurer.start(subject) if self._target.on_gpu else None
                     if started is not None:
                         stack.push_async_callback(started.close)
@@ -250,6 +224,20 @@ class Evaluator:
             trust=_capped(lowered(done.trust, level, built.sandbox), verdict),
             sandbox=level,
             log_hash=await self._log(built.log),
+        )
+
+    def _subject(self, job: _Job, built: Built, suite: Suite, checked: Checked, baselines: Baselines) -> Subject:
+        """What is timed: a call is expected to take what the quickest of those that were checked took."""
+        single = (call.runner_ns for call in job.ledger.calls if call.calls == 1 and call.runner_ns)
+        return Subject(
+            built=built,
+            suite=suite,
+            bench=job.bench,
+            baselines=baselines,
+            answers=checked.answers,
+            final=job.request.purpose is Purpose.FINAL,
+            ledger=job.ledger,
+            expected_ns=min(single, default=0),
         )
 
     async def _baselines(self, job: _Job, stack: AsyncExitStack) -> Baselines:
@@ -273,111 +261,35 @@ class Evaluator:
         relations = draw(suite.relations, min(most, len(suite.relations)))
         return replace(suite, cases=cases, relations=tuple(relations))
 
-    async def _compiled(self, job: _Job, built: Built, suite: Suite) -> resources.Report | Evaluation | None:
-        """What a kernel needs of a GPU that is not here, or the verdict on one that cannot run there. None where no
-        compiler tells.
-        """
-        gpu = self._target.missing
-        if gpu is not None and built.device is not None:
-            told = judging.report(built, gpu)
-            much = resources.beyond(told, gpu)
-            return told if much is None else Evaluation(status=much[0], evidence=much[1], sandbox=built.sandbox)
-        if gpu is None or built.language != TRITON:
-            return None
-        async with self._runner(job, built, suite, 1, compile_only=True) as runner:
-            assert isinstance(runner, HostedRunner), built.host
-            said, level = await runner.audit(), runner.sandbox
-        if isinstance(said, RunFailure):
-            return Evaluation(status=said.status, evidence=said.evidence, sandbox=level)
-        report = resources.parse(said)
-        refused = None if report is None else resources.beyond(report, gpu)
-        if refused is not None:
-            status, evidence = refused
-            return Evaluation(status=status, evidence=evidence, sandbox=level)
-        return report
+    def _untimed(self, job: _Job, built: Built, suite: Suite) -> Untimed:
+        def opened(some: Built, *, compile_only: bool = False) -> Launched:
+            return self._runner(job, some, suite, 1, compile_only=compile_only)
 
-    async def _moved(self, job: _Job, built: Built, suite: Suite, checked: Checked) -> judging.Moved | None:
-        """What a call of an emulated kernel of a GPU moves: None for others, and for one that is wrong."""
-        gpu = self._target.missing
-        if built.counting is None or gpu is None or not checked.verdict.passed:
-            return None
-        counting = replace(built, path=built.counting)
-        async with self._runner(job, counting, suite, 1) as runner:
-            assert isinstance(runner, Runner), built.host
-            for index, data in enumerate(suite.public[0].inputs):
-                runner.write_input(0, index, data)
-            ran = await runner.run(1, timeout_s=max(AUDIT_S, AUDIT_SLOWER * self._call_s))
-            return judging.moved(ran, runner.printed(judging.LINE_MAX), built, checked.verdict, gpu.warp)
-
-    def _interpreted(
-        self,
-        checked: Checked,
-        level: str,
-        report: resources.Report | None,
-        suite: Suite,
-        moved: judging.Moved | None,
-    ) -> Evaluation:
-        """Right, by an interpreter, on a machine without the chip: what it costs is modelled, if anything is known."""
-        gpu, board = self._target.missing, self._target.board
-        evidence = list(checked.verdict.evidence)
-        evidence += resources.entries(report, gpu) if report and gpu else ()
-        evidence.append(_entry("interpreted", INTERPRETED if moved is None else judging.EMULATED))
-        made = None
-        if report is None or gpu is None or board is None:
-            evidence.append(_entry(NOT_MODELLED, "what it takes of the chip is not known"))
-        else:
-            seen = kernel_policy.parse(checked.audit)
-            counted = gpu_model.parse(checked.audit) if moved is None else moved.traffic
-            written = sum(spec.nbytes for spec in suite.outputs)
-            try:
-                made = gpu_model.model(counted, report, seen, written, gpu, board)
-                evidence.append(_entry("modelled", f"for {board.name} from its data sheet; nothing was measured"))
-            except gpu_model.NotModelled as why:
-                evidence.append(_entry(NOT_MODELLED, why))
-        passed = Evaluation(status=Status.PASSED, trust=Trust.L1, evidence=tuple(evidence), sandbox=level)
-        return replace(passed, estimate=made.estimate, diagnosis=made.diagnosis) if made else passed
-
-    async def _counted(self, job: _Job, built: Built, suite: Suite, level: str, checked: Checked) -> Evaluation:
-        """Right, on an emulator: what a call executes, counted in processes of their own, each the same."""
-        seen: list[Seen] = []
-        for _ in range(COUNTS):
-            async with self._runner(job, built, suite, 1) as runner:
-                assert isinstance(runner, EmulatedRunner), built.host
-                for index, data in enumerate(suite.public[0].inputs):
-                    runner.write_input(0, index, data)
-                for index in range(len(suite.outputs)):
-                    self._poison.apply(runner.output_bytes(0, index))
-                ran = await runner.run(1, timeout_s=self._call_s)
-            if isinstance(ran, RunFailure):
-                return Evaluation(status=ran.status, evidence=ran.evidence, sandbox=level)
-            assert runner.seen is not None
-            seen.append(runner.seen)
-        assert self._target.vector is not None
-        return counting.verdict(seen, self._target.vector.cycles, checked.verdict, level, built.sandbox)
-
-    async def _profiled(self, job: _Job, built: Built, suite: Suite, level: str, checked: Checked) -> Evaluation:
-        """Right, by a vendor's tool: what a call costs by its profiler, asked repeatedly."""
-        tools = self._target.external
-        assert tools is not None
-        async with self._runner(job, built, suite, 1) as runner:
-            assert isinstance(runner, ExternalRunner), built.host
-            made = await costs.cost(runner, suite.cases[0], checked.answers, self._poison, tools, self.settings.chip)
-        evidence = (*checked.verdict.evidence, *made.verdict.evidence, _entry("build_sandbox", built.sandbox))
-        if not made.verdict.passed:
-            return Evaluation(status=made.verdict.status, evidence=made.verdict.evidence, sandbox=level)
-        sure = job.request.purpose is Purpose.FINAL and tools.basis == Basis.COUNTED
-        return Evaluation(
-            status=Status.PASSED,
-            trust=lowered(Trust.L3 if sure else Trust.L2, level, built.sandbox),
-            evidence=evidence,
-            sandbox=level,
-            estimate=made.estimate,
-            diagnosis=made.diagnosis,
-            log_hash=await self._log(built.log),
+        return Untimed(
+            target=self._target,
+            built=built,
+            suite=suite,
+            poison=self._poison,
+            chip=self.settings.chip,
+            call_s=self._call_s,
+            audited_s=self._audited_s,
+            opened=opened,
         )
 
     async def _check(self, job: _Job, built: Built, suite: Suite) -> tuple[str, Checked]:
-        """The correctness stage; returns the sandbox level too."""
+        """The correctness stage; returns the sandbox level too. Accused by a time, a kernel is checked again."""
+        level, checked = await self._checked(job, built, suite)
+        for _ in range(ACCUSATIONS_CONFIRMED):
+            verdict = checked.verdict
+            if not accuses_by_times(verdict.status, verdict.evidence):
+                break
+            said = "; ".join(f"{entry.name}={entry.value}" for entry in verdict.evidence)
+            job.ledger.check(Layer.CLOCKS.value, "an accusation by a time: checked again", said)
+            level, checked = await self._checked(job, built, suite)
+        return level, checked
+
+    async def _checked(self, job: _Job, built: Built, suite: Suite) -> tuple[str, Checked]:
+        """Once, in a process of its own."""
         limits = self.settings.limits
         call_s = self._call_s
         unkept = await asyncio.to_thread(self._launchers.unkept)
@@ -421,9 +333,14 @@ class Evaluator:
         call_s = self.settings.limits.call_s
         return call_s if self._target.timed else call_s * INTERPRETED_SLOWER
 
+    @property
+    def _audited_s(self) -> float:
+        """The same of a call that is counted meanwhile."""
+        return max(AUDIT_S, AUDIT_SLOWER * self._call_s)
+
     async def _audit(self, job: _Job, built: Built, runner: HostedRunner, checked: Checked) -> Checked:
         """Whether a hosted kernel computes by a kernel of its own."""
-        said = await runner.audit(timeout_s=max(AUDIT_S, AUDIT_SLOWER * self._call_s))
+        said = await runner.audit(timeout_s=self._audited_s)
         if isinstance(said, RunFailure):
             return replace(checked, verdict=Verdict(status=said.status, evidence=said.evidence))
         checked = replace(checked, audit=said)

@@ -29,7 +29,7 @@ from evaluator_svc.noise_floor import NoiseFloor
 from evaluator_svc.oracle import new_seed
 from evaluator_svc.poison import Poison
 from evaluator_svc.roofline import Peaks, floors
-from evaluator_svc.runner.ending import TIMES
+from evaluator_svc.runner.ending import ACCUSATIONS_CONFIRMED, accuses_by_times
 from evaluator_svc.runner.layout import Spacing
 from evaluator_svc.sequential import Stopping
 from evaluator_svc.settings import Settings
@@ -43,8 +43,6 @@ from shared.events import Entry, Status, Trust
 FINAL_COLD_CALLS = 3
 RECALIBRATIONS_MAX = 4
 """Of a worker, for peaks that kernels beat: each takes seconds."""
-ACCUSATIONS_CONFIRMED = 2
-"""Measurements, each after a calibration of its own, that must agree before a kernel's time is called a cheat."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -297,5 +295,5 @@ def _failed(status: Status, evidence: Sequence[Entry]) -> Claim:
         speedups=(),
         evidence=tuple(evidence),
         median_ns=0.0,
-        of_times=any(entry.name in TIMES for entry in evidence),
+        of_times=accuses_by_times(status, evidence),
     )

@@ -279,6 +279,7 @@ class Contest:
                 calls=calls,
                 controller_ns=round(elapsed),
                 runner_ns=self._baselines.own_ns,
+                device_ns=self._baselines.device_ns,
             )
         )
         return elapsed

@@ -14,6 +14,8 @@ from shared.errors import LogError, Poison, ReplayDivergence
 from shared.events import Entry, Envelope, EvaluationCompleted, SearchForked, SearchStarted
 from shared.store import JournalEntry
 
+LOG = "the log"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
@@ -46,7 +48,7 @@ def verify(entries: Sequence[JournalEntry], damaged: Mapping[int, str] | None = 
     if stray := sorted(set(marks) - set(range(len(entries)))):
         raise ReplayDivergence(stray[0], "a readable entry", marks[stray[0]])
     if tree is None:
-        raise LogError("holds no entries")
+        raise LogError("holds no entries", where=LOG)
     return Report(entries=len(entries), decisions=decisions, tree=tree)
 
 
@@ -104,7 +106,7 @@ def fork(
         UserError: an unknown policy or a bad parameter.
     """
     if not 1 <= at_seq <= len(entries):
-        raise LogError(f"has no position {at_seq}", hint=f"1 to {len(entries)}")
+        raise LogError(f"has no position {at_seq}", where=LOG, hint=f"1 to {len(entries)}")
     policies.build(policy, parameters)
     parent = rebuild(entries[:at_seq])
     assert parent is not None

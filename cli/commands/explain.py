@@ -233,8 +233,11 @@ def measurements(title: str, evaluation: Evaluation) -> Table:
     if roofline.floor_ns:
         share = f"{roofline.fraction_ppm / 1e4:.0f} % of the speed of light ({roofline.floor_ns / 1e3:.1f} µs)"
         table.add_row("roofline", share)
-    table.add_row("bound by", Text(legible(f"{evaluation.diagnosis.bound.value}: {evaluation.diagnosis.summary}")))
-    table.add_row("because", Text(legible(listed(evaluation.diagnosis.evidence))))
+    diagnosis = evaluation.diagnosis
+    if diagnosis.summary:
+        table.add_row("bound by", Text(legible(f"{diagnosis.bound.value}: {diagnosis.summary}")))
+    if diagnosis.evidence:
+        table.add_row("because", Text(legible(listed(diagnosis.evidence))))
     table.add_row("sandbox", Text(evaluation.sandbox))
     return table
 

@@ -63,7 +63,7 @@ def status(cluster: Cluster, as_json: bool) -> None:
             click.echo(json.dumps(asdict(row)))
     else:
         click.echo("\n".join(_table(rows)) if rows else "nothing runs here; make up")
-    sys.exit(0 if rows and all(row.ready for row in rows) else exit_codes.FAILED)
+    sys.exit(exit_codes.DONE if rows and all(row.ready for row in rows) else exit_codes.FAILED)
 
 
 def _table(rows: tuple[Status, ...]) -> list[str]:
@@ -89,14 +89,14 @@ def main() -> int:
         return error.exit_code
     except click.Abort:
         click.echo("interrupted", err=True)
-        return 130
+        return exit_codes.INTERRUPTED
     except UserError as error:
         click.echo(f"error: {error}", err=True)
         return exit_codes.BAD_INPUT
     except KernelEvolveError as error:
         click.echo(f"failed: {error}", err=True)
         return exit_codes.FAILED
-    return 0
+    return exit_codes.DONE
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluator_svc import syscalls
@@ -42,7 +43,10 @@ WORKED_BEFORE, WORKED_AFTER = "worked_before_it_was_asked_ns", "worked_after_its
 WORKED_BETWEEN, DEVICE = "worked_between_calls_ns", "device_ns"
 DEVICE_BUSY = "own_operation_on_the_device_ns"
 TIMES = (WORKED_BEFORE, WORKED_AFTER, WORKED_BETWEEN, DEVICE, DEVICE_BUSY)
-"""Evidence that is a time: it accuses when it is found again."""
+"""Evidence that is a time: it accuses when it is found again, in a process of its own each time, because what a
+hypervisor takes is accounted to whom it hits."""
+ACCUSATIONS_CONFIRMED = 2
+"""Times that such evidence is looked for again. A disturbed moment rarely lasts for three looks."""
 DEVICE_SHARE, DEVICE_SLACK_NS = 1.05, 300_000
 """What events of a device may come to in times of the wall clock around them, and besides: they tell half
 microseconds, and of very many calls only the first have any."""
@@ -54,6 +58,11 @@ class RunFailure:
 
     status: Status
     evidence: tuple[Entry, ...]
+
+
+def accuses_by_times(status: Status, evidence: Sequence[Entry]) -> bool:
+    """Whether a kernel is accused of what only a time tells."""
+    return status is Status.CHEAT and any(entry.name in TIMES for entry in evidence)
 
 
 def failure(status: Status, layer: Layer, **evidence: object) -> RunFailure:

@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     except UserError as error:
         print(error, file=sys.stderr)
         return exit_codes.BAD_INPUT
-    return 0 if found else 1
+    return exit_codes.DONE if found else exit_codes.FAILED
 
 
 def serving(addresses: Iterable[str], settings: ClientSettings, within_s: float, *, service: str = OVERALL) -> set[str]:

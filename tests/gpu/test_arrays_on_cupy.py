@@ -33,6 +33,13 @@ pytestmark = [
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _by_kernels_of_our_own():
+    from evaluator_svc.gpu_arrays import available  # CuPy is imported there
+
+    assert available() == ""
+
+
 def device(array):
     return None if array is None else cupy.asarray(array)
 

@@ -266,7 +266,7 @@ def test_a_fork_of_a_fork_names_its_own_parent(entries):
 
 @pytest.mark.parametrize("at_seq", [0, -3, 10_000])
 def test_a_fork_at_no_position_of_the_log_is_a_user_error(entries, at_seq):
-    with pytest.raises(LogError, match="has no position"):
+    with pytest.raises(LogError, match="^the log: has no position"):
         replay.fork(entries, at_seq=at_seq, search_id="fork-1", policy="mcts", seed=1)
 
 

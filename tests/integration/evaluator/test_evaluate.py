@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from evaluator_svc.layers import Layer, caught_by
+from evaluator_svc.runner.box import RunnerBox
+from evaluator_svc.runner.ending import ACCUSATIONS_CONFIRMED
 from shared.events import Bound, Purpose, Status, Trust
 from tests.integration.evaluator.pipeline import bench, evidence, kernel_source
 
@@ -30,6 +34,8 @@ STATUSES = {
     "missing_entry": (Status.LAUNCH_FAILED, ""),
     "returns_error_code": (Status.RUNTIME_ERROR, "return_code"),
 }
+CPU_TIMES_OF_A_COMMAND = 3
+"""Times that a runner's processor time is read around one command."""
 NASTY = ("fork_bomb", "allocates_64_gb", "endless_loop", "mutates_input")
 
 
@@ -78,6 +84,45 @@ def test_a_final_measurement_uses_several_fresh_processes_and_reports_cold_times
     assert not found.memoised
     assert all(t.cold_ns > 0 for t in found.timings)
     assert len(found.timings[0].block_ns) == 24
+
+
+DISTURBED_NS = 5_000_000
+"""What a hypervisor took, charged to a process that stood still."""
+
+
+@pytest.fixture
+def disturbed(monkeypatch):
+    """``disturbed(n)`` charges the next ``n`` boxes for a pause, between their first two commands; returns those."""
+    charged, cpu_ns, asked = [], RunnerBox.cpu_ns, Counter()
+
+    def told(box):
+        asked[box] += 1
+        if asked[box] == CPU_TIMES_OF_A_COMMAND + 1 and len(charged) < most[0]:
+            charged.append(box)
+        return cpu_ns(box) + DISTURBED_NS * (box in charged)
+
+    def disturb(n):
+        most[0] = n
+        return charged
+
+    most = [0]
+    monkeypatch.setattr(RunnerBox, "cpu_ns", told)
+    return disturb
+
+
+def test_a_moment_that_disturbs_the_check_accuses_nobody(worker, disturbed):
+    charged = disturbed(1)
+    found = worker.evaluate(kernel_source("right") + "// in a disturbed moment\n")
+    assert len(charged) == 1
+    assert found.status is Status.PASSED, evidence(found)
+
+
+def test_a_kernel_that_works_between_calls_in_every_check_is_accused(worker, disturbed):
+    charged = disturbed(100)
+    found = worker.evaluate(kernel_source("right") + "// busy whenever it is looked at\n")
+    assert len(charged) == 1 + ACCUSATIONS_CONFIRMED
+    assert found.status is Status.CHEAT, evidence(found)
+    assert caught_by(found.evidence) is Layer.THREADS
 
 
 REMEMBERS = """

@@ -74,6 +74,17 @@ def test_a_serial_sum_of_equal_terms_after_a_large_one_passes_where_the_trusted_
     assert judge(truth, low.tobytes()).status is Status.PRECISION_DOWNGRADE
 
 
+def test_a_result_of_sixteen_bits_has_no_room_for_such_a_sum():
+    exact = inputs(columns=256).astype(np.float64).reshape(-1)
+    truth = make_reference(
+        TensorSpec(shape=exact.shape, dtype=DType.F16), exact, exact.astype(np.float16), None, [], held_out=True
+    )
+    got = exact.copy()
+    got[7] += 80 * 2.0**-11 * np.abs(exact).max()
+    assert judge(truth, exact.astype(np.float16).tobytes()).passed
+    assert judge(truth, got.astype(np.float16).tobytes()).status is Status.WRONG_RESULT
+
+
 @pytest.mark.parametrize("ulps", [-2, -1, 1, 2])
 def test_an_exponential_good_to_two_ulp_passes(ulps):
     x = inputs(columns=1024)

@@ -36,11 +36,13 @@ def test_it_is_no_part_of_a_candidates_calls_and_a_baselines_are_timed_by_its_de
             self.device_ns = self.own_ns - 1_000
             return elapsed
 
-    measured, _ = contest(honest, pipelined=True, baselines=ByDevice(), off_calls_ns=float(ROUND_TRIP_NS))
+    measured, ledger = contest(honest, pipelined=True, baselines=ByDevice(), off_calls_ns=float(ROUND_TRIP_NS))
     mine, theirs = measured.samples[CANDIDATE], measured.samples["eager"]
     assert statistics.median(mine.block_ns) == pytest.approx(WORK_NS, rel=0.01)
     for taken, calls in zip(theirs.block_ns, theirs.lengths, strict=True):
         assert taken == pytest.approx((10 * WORK_NS * calls - 1_000) / calls)
+    told = [call.device_ns / call.calls for call in ledger.calls if (call.contestant, call.stage) == ("eager", "block")]
+    assert told == pytest.approx(theirs.block_ns)
 
 
 def test_its_buffers_are_no_more_than_a_candidates_share_of_a_small_gpu():
