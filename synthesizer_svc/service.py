@@ -122,7 +122,10 @@ def build(
     opened = Opened(model) if model else _open_model(ports, settings)
     tokenizer = None if model else open_tokenizer(settings.endpoints)
     if lowerings is None:
-        captured = CapturedLowering(capture_s=settings.limits.capture_s, operators_max=settings.limits.operators_max)
+        limits = settings.limits
+        captured = CapturedLowering(
+            capture_s=limits.capture_s, operators_max=limits.operators_max, memory_mb=limits.capture_memory_mb
+        )
         lowerings = dict.fromkeys(EMITTERS, captured)
     expander = Expander(
         blobs=ports.store.blobs,

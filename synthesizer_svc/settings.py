@@ -76,6 +76,8 @@ class Limits:
     """Captured operators kept in memory."""
     capture_s: float = 120.0
     """For capturing one operator."""
+    capture_memory_mb: int = 0
+    """Memory of the process that captures one; 0: what the machine has."""
     members: int = 1
     """Members of the consumer group in this process."""
     in_flight: int = 16
@@ -84,7 +86,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         counts = (self.renders_max, self.operators_max, self.members, self.in_flight, self.documents_max + 1)
-        if min(counts) < 1 or self.capture_s <= 0:
+        if min(counts) < 1 or self.capture_s <= 0 or self.capture_memory_mb < 0:
             raise ValueError("limits must be positive")
 
 

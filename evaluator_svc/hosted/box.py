@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evaluator_svc.boxes import TEMPORARY
-from evaluator_svc.hosted import python_home
 from evaluator_svc.runner.box import KEPT_PAGES
 from evaluator_svc.runner.program import hosted_library
 from evaluator_svc.sandbox import Mount
+from shared import python_home
+from shared.boxes import TEMPORARY
 
 HERE = Path(__file__).parent
 CODE = "/ke/code"
 LIBRARY = "/ke/hosted.so"
 EXTENSIONS = f"{TEMPORARY}/extensions"
 """Where a candidate with namespaces of its own finds its extensions: a private file system, read-only."""
-SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
-"""Shared libraries of the system, and how to find them."""
 DEVICES = (Path("/dev/null"), Path("/dev/urandom"))
 """torch reads the second when it is imported."""
 TEMPORARY_BYTES = 256 << 20
@@ -89,22 +85,11 @@ def offline(backend: str, architecture: str | int, warp: int) -> Profile:
 
 def mounts(profile: Profile) -> tuple[Mount, ...]:
     """Python, its packages, the system's shared libraries, and the candidate's side of this package."""
-    system = [Mount(source=Path(path), target=path) for path in SYSTEM if Path(path).exists()]
     code = [
         Mount(source=HERE, target=f"{CODE}/evaluator_svc/hosted"),
         Mount(source=hosted_library(), target=LIBRARY),
     ]
-    return (*system, *python_home.mounts(), *code, *profile.mounts)
-
-
-def packages() -> list[str]:
-    """Where Python finds modules in the box: its own, and torch's and its neighbours'."""
-    standard = sysconfig.get_path("stdlib")
-    paths = [standard, f"{standard}/lib-dynload", sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
-    found = importlib.util.find_spec("torch")
-    if found is not None and found.origin is not None:
-        paths.append(str(Path(found.origin).parent.parent))
-    return list(dict.fromkeys(paths))
+    return (*python_home.system(), *python_home.mounts(), *code, *profile.mounts)
 
 
 def as_mount(directory: Path) -> Mount:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evaluator_svc.boxes import GPU_MOUNTS, gpu
 from evaluator_svc.hosted.box import Profile, as_mount
+from shared.boxes import GPU_MOUNTS, gpu
 
 TRITON_DRIVER = "evaluator_svc.hosted.triton_driver"
 """As ``candidate`` names it, which only runs where torch is."""

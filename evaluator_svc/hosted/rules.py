@@ -13,7 +13,8 @@ from functools import cache
 
 import seccompy
 
-from evaluator_svc.syscalls import CLONE_THREAD, NEVER_IN_A_BUILD, REFUSED, RUNNING, WRITE_FLAGS
+from evaluator_svc.syscalls import NEVER_IN_A_BUILD, REFUSED, RUNNING, WRITE_FLAGS
+from shared.system_calls import CLONE_THREAD
 
 READING = (
     "openat", "open", "pread64", "readv", "preadv", "access", "faccessat", "faccessat2", "readlink", "readlinkat",

@@ -11,10 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evaluator_svc.hosted import box, python_home
+from evaluator_svc.hosted import box
 from evaluator_svc.hosted.box import Profile
 from evaluator_svc.runner.program import hosted_library, machine_sandbox
 from evaluator_svc.sandbox import Box, Boxed
+from shared import python_home
 from shared.errors import Fatal, Retryable
 
 START_TIMEOUT_S = 90.0
@@ -113,7 +114,7 @@ class Zygote:
         return {
             "socket": link,
             "code": self._code(),
-            "paths": box.packages(),
+            "paths": python_home.packages(),
             "library": self._library(),
             "modules": list(self.profile.modules),
             "boxed": self.isolated,

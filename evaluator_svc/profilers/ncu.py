@@ -18,10 +18,9 @@ from typing import Any
 
 from evaluator_svc import syscalls
 from evaluator_svc.arrays import flat, on_host
-from evaluator_svc.boxes import TEMPORARY
 from evaluator_svc.external.command import regular
 from evaluator_svc.external.contract import Breach
-from evaluator_svc.hosted import box, on_gpu, python_home
+from evaluator_svc.hosted import box, on_gpu
 from evaluator_svc.hosted.box import Profile
 from evaluator_svc.profilers import ncu_metrics, ncu_report
 from evaluator_svc.profilers.ncu_report import KERNELS_MAX, Report
@@ -32,6 +31,8 @@ from evaluator_svc.signature import Signature
 from evaluator_svc.tensors import TensorSpec
 from evaluator_svc.toolchains import Built, build_box
 from evaluator_svc.toolchains.build_box import BuildBox, BuildLimits, Finished
+from shared import python_home
+from shared.boxes import TEMPORARY
 
 PROGRAM = "ncu"
 ABSENT = "ncu (Nsight Compute) is not on the path"
@@ -125,7 +126,7 @@ class Ncu:
             "inputs": [[list(spec.shape), spec.dtype.value] for spec in subject.inputs],
             "mutates": list(subject.mutates),
             "extensions": str(subject.built.extensions or ""),
-            "paths": [box.CODE, *box.packages()],
+            "paths": [box.CODE, *python_home.packages()],
         }
         for index, data in enumerate(subject.values):
             (folder / f"input-{index}").write_bytes(on_host(flat(data)).data)

@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evaluator_svc.boxes import TEMPORARY
-from evaluator_svc.hosted import python_home
 from evaluator_svc.runner.program import compiler, machine_sandbox
 from evaluator_svc.sandbox import Mount
 from evaluator_svc.toolchains import extension_archive
 from evaluator_svc.toolchains.build_box import BuildBox, BuildLimits, Finished
+from shared import python_home
+from shared.boxes import TEMPORARY
 from shared.errors import Fatal
 
 CODE = Path(__file__).parents[2]

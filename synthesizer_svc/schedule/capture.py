@@ -5,15 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
+import signal
+from pathlib import Path
 from typing import Any
 
-from shared.child_environment import without_secrets
+from shared import reading_box
+from shared.confining import CONFINED
 from shared.dtypes import DType
+from shared.errors import Retryable
+from shared.reading_box import Command, ReaderLimits
 from synthesizer_svc.schedule.graph import Call, Graph, Input, Ref, TensorType, Unsupported
 
 CAPTURE_SECONDS = 120.0
-CHILD = "synthesizer_svc.schedule.capture_child"
+CHILD = Path(__file__).with_name("capture_child.py")
+READ_BYTES = reading_box.TEMPORARY_BYTES
+"""Of what the child prints."""
+REASON_MAX = 600
+"""Characters of a refusal."""
 
 
 def capture(source: str, *, seconds: float = CAPTURE_SECONDS) -> Graph:
@@ -21,36 +29,72 @@ def capture(source: str, *, seconds: float = CAPTURE_SECONDS) -> Graph:
     return asyncio.run(captured(source, seconds=seconds))
 
 
-async def captured(source: str, *, seconds: float = CAPTURE_SECONDS) -> Graph:
-    """Export the operator's text to core ATen in a child process, which ends with whoever waits for it.
+async def captured(source: str, *, seconds: float = CAPTURE_SECONDS, memory_bytes: int = 0) -> Graph:
+    """Export the operator's text to core ATen in a child process in a box, which ends with whoever waits for it.
 
     Raises:
-        Unsupported: the operator raises, exceeds ``seconds``, or contains what cannot be captured.
+        Unsupported: the operator raises, exceeds ``seconds`` or ``memory_bytes`` (0: what the machine has), reaches for
+            what its box does not have, or contains what cannot be captured.
+        Retryable: the machine did not start the box this time.
     """
-    child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", CHILD),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=without_secrets(os.environ),
-        start_new_session=True,  # a terminal's Ctrl-C is ours to handle: it is no fault of the operator
-    )
+    holds = await asyncio.to_thread(reading_box.machine)
+    limits = ReaderLimits(memory_bytes=memory_bytes, cpu_s=(int(seconds) + 1) * (os.cpu_count() or 1))
+    with reading_box.command(CHILD, limits, holds) as command:
+        status, answer, said = await _run(command, source.encode(), seconds)
+    began, _, rest = said.partition(CONFINED)
+    if began or CONFINED not in said:
+        raise Retryable(f"the box of the capture process did not start: {began.strip()[-300:] or status}")
+    if status is None:
+        raise Unsupported("torch.export", f"took more than {seconds:.0f} s")
+    if status != 0:
+        last = (rest.strip().splitlines() or ["no message"])[-1]
+        raise Unsupported("torch.export", f"the capture process ended with code {status}: {last[:300]}")
+    return _graph(answer)
+
+
+async def _run(command: Command, source: bytes, seconds: float) -> tuple[int | None, bytes, str]:
+    """The child's exit status (None: it took too long), its standard output and its standard error.
+
+    Both go to files in memory, whose size the limit on files holds, and are never more than ``READ_BYTES``.
+    """
+    output, errors = os.memfd_create("ke-captured"), os.memfd_create("ke-said")
     try:
-        async with asyncio.timeout(seconds):
-            printed, said = await child.communicate(source.encode())
-    except TimeoutError as expired:
-        raise Unsupported("torch.export", f"took more than {seconds:.0f} s") from expired
+        child = await asyncio.create_subprocess_exec(
+            *command.argv,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=output,
+            stderr=errors,
+            env=command.environment,
+            start_new_session=True,  # a terminal's Ctrl-C is ours to handle: it is no fault of the operator
+        )
+        try:
+            async with asyncio.timeout(seconds):
+                await child.communicate(source)
+        except TimeoutError:
+            status = None
+        else:
+            status = child.returncode
+        finally:
+            if child.returncode is None:
+                os.killpg(child.pid, signal.SIGKILL)
+                await child.wait()
+        return status, os.pread(output, READ_BYTES, 0), os.pread(errors, READ_BYTES, 0).decode(errors="replace")
     finally:
-        if child.returncode is None:
-            child.kill()
-            await child.wait()
-    if child.returncode != 0:
-        last = (said.decode(errors="replace").strip().splitlines() or ["no message"])[-1]
-        raise Unsupported("torch.export", f"the capture process ended with code {child.returncode}: {last[:300]}")
-    reply = json.loads(printed)
-    if "refused" in reply:
-        raise Unsupported(reply["refused"]["node"], reply["refused"]["why"])
-    return parse(reply["graph"])
+        os.close(output)
+        os.close(errors)
+
+
+def _graph(answer: bytes) -> Graph:
+    """What the child answered, which the operator's text may have written in its place."""
+    try:
+        reply = json.loads(answer)
+        if "refused" in reply:
+            raise Unsupported(str(reply["refused"]["node"]), str(reply["refused"]["why"])[:REASON_MAX])
+        return parse(reply["graph"])
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise Unsupported(
+            "torch.export", f"the capture process answered with no graph: {type(error).__name__}"
+        ) from error
 
 
 def parse(raw: dict[str, Any]) -> Graph:

@@ -1,7 +1,8 @@
 """The capture child: operator text on stdin, JSON graph on stdout. The only synthesizer module that imports torch.
 
 Exit codes: 0 with ``{"graph": …}``; 0 with ``{"refused": {"node": …, "why": …}}`` when the operator cannot be
-captured; anything else is a crash of this process.
+captured; anything else is a crash of this process. It lies alone in its box (``shared.reading_box``), so it imports
+nothing of this project.
 """
 
 from __future__ import annotations
@@ -18,8 +19,6 @@ from typing import Any
 
 import torch
 from torch.export.graph_signature import InputKind
-
-from shared.confining import leave_privileges
 
 CAPTURE_SEED = 0
 
@@ -231,7 +230,6 @@ def encode_call(node: Any, constants: dict[str, Any], getitems: dict[str, tuple[
 
 def main() -> int:
     """Capture stdin's operator; whatever the operator prints goes to stderr."""
-    leave_privileges()
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     result_fd = os.dup(1)

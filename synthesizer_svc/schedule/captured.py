@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from shared.errors import Retryable
 from shared.operators import OperatorSpec
 from synthesizer_svc.schedule import emit, plan
 from synthesizer_svc.schedule.capture import captured
@@ -36,10 +37,13 @@ class PlannedOperator:
 
 
 class CapturedLowering:
-    """Captures an operator once for all targets; keeps ``operators_max`` graphs. ``capture_s`` bounds the child."""
+    """Captures an operator once for all targets; keeps ``operators_max`` graphs.
 
-    def __init__(self, *, capture_s: float, operators_max: int) -> None:
-        self._capture_s, self._operators_max = capture_s, operators_max
+    ``capture_s`` and ``memory_mb`` (0: what the machine has) bound the child.
+    """
+
+    def __init__(self, *, capture_s: float, operators_max: int, memory_mb: int = 0) -> None:
+        self._capture_s, self._operators_max, self._memory_bytes = capture_s, operators_max, memory_mb << 20
         self._graphs: OrderedDict[str, asyncio.Task[Graph]] = OrderedDict()
 
     async def lower(self, operator: OperatorSpec, target: Target) -> PlannedOperator:
@@ -50,11 +54,17 @@ class CapturedLowering:
     async def _graph(self, operator: OperatorSpec) -> Graph:
         key = operator.ref.source_hash
         if key not in self._graphs:
-            self._graphs[key] = asyncio.create_task(captured(operator.source, seconds=self._capture_s))
+            self._graphs[key] = asyncio.create_task(
+                captured(operator.source, seconds=self._capture_s, memory_bytes=self._memory_bytes)
+            )
             while len(self._graphs) > self._operators_max:
                 self._graphs.popitem(last=False)
         self._graphs.move_to_end(key)
-        return await asyncio.shield(self._graphs[key])
+        try:
+            return await asyncio.shield(self._graphs[key])
+        except Retryable:
+            self._graphs.pop(key, None)  # no word on the operator: the next one to ask has it captured again
+            raise
 
 
 def _plan(graph: Graph, target: Target) -> PlannedOperator:

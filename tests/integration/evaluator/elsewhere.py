@@ -27,6 +27,7 @@ from tests.integration.evaluator.softmax_runner import SPEC, source
 NAMESPACES = 0x7E020000
 """CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}."""
 NOBODY = 65534
+PR_SET_SECCOMP = 22
 
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """For programs that enter a namespace of users, which a process with several threads may not: numpy starts some."""
@@ -50,6 +51,7 @@ def impose(conditions: list[str]) -> None:
         rules.errno("landlock_create_ruleset", errno.ENOSYS)
     if "no-seccomp" in conditions:
         rules.errno("seccomp", errno.ENOSYS)
+        rules.errno("prctl", errno.EINVAL, args=[(0, seccompy.CmpOp.EQ, PR_SET_SECCOMP)])
     if {*conditions} & {"no-namespaces", "no-landlock", "no-seccomp"}:
         rules.load()
 

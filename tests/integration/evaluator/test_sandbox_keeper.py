@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.boxes import Box, Mount
 from evaluator_svc.runner.program import machine_sandbox, runtime_mounts
+from shared.boxes import Box, Mount
 from tests.integration.evaluator.test_sandbox import ROOT
 
 pytestmark = pytest.mark.serial
@@ -23,7 +23,7 @@ STARTERS = 25
 GONE_WITHIN_S = 10.0
 STARTER = """
 import os, sys
-from evaluator_svc.boxes import Box, Mount
+from shared.boxes import Box, Mount
 from evaluator_svc.runner.program import machine_sandbox, runtime_mounts
 from pathlib import Path
 sandbox = machine_sandbox()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evaluator_svc.boxes import gpu
 from evaluator_svc.hosted.on_gpu import profile
+from shared.boxes import gpu
 
 
 def test_its_box_holds_one_device_and_no_limit_that_a_driver_would_break():

@@ -8,8 +8,10 @@ import sysconfig
 from functools import cache
 from pathlib import Path
 
-from evaluator_svc.sandbox import Mount
+from shared.boxes import Mount
 
+SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
+"""Shared libraries of the system, and how to find them."""
 SHARED = (Path("/usr"), Path("/usr/local"))
 """Prefixes that hold more than a Python: of these only the Python's own parts are shown."""
 
@@ -37,6 +39,21 @@ def mounts() -> tuple[Mount, ...]:
     shown = [path for path in found if path.exists()]
     outermost = [path for path in shown if not any(other in path.parents for other in shown)]
     return tuple(Mount(source=path, target=str(path)) for path in outermost)
+
+
+def system() -> tuple[Mount, ...]:
+    """What lies at ``SYSTEM``, each at its own place."""
+    return tuple(Mount(source=Path(path), target=path) for path in SYSTEM if Path(path).exists())
+
+
+def packages() -> list[str]:
+    """Where Python finds modules in a box: its own, and torch's and its neighbours'."""
+    standard = sysconfig.get_path("stdlib")
+    paths = [standard, f"{standard}/lib-dynload", sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    found = importlib.util.find_spec("torch")
+    if found is not None and found.origin is not None:
+        paths.append(str(Path(found.origin).parent.parent))
+    return list(dict.fromkeys(paths))
 
 
 def _parts(prefix: Path) -> list[Path]:

@@ -8,17 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc import boxes
-from evaluator_svc.boxes import Box, Mount, options
 from evaluator_svc.sandbox import NOTHING_BUILT, lowered
+from shared import boxes
+from shared.boxes import Box, Mount, options
 from shared.events import Trust
 
 ROOT = Path(__file__).parents[3]
-PROGRAM = Path("/somewhere/runner")
 
 
 def told(box, **copied):
-    return options(box, PROGRAM, {Path(path): fd for path, fd in copied.items()})
+    return options(box, {Path(path): fd for path, fd in copied.items()})
 
 
 def follows(said, *words):
@@ -51,7 +50,7 @@ def test_a_gpus_box_may_write_to_its_device_and_to_its_own_part_of_proc():
 
 def test_what_another_user_cannot_walk_to_is_put_into_the_box_read_only():
     hidden = Mount(source=Path("/root/kernel.so"), target="/ke/kernel.so")
-    said = options(Box(mounts=(hidden,)), PROGRAM, {hidden.source: 9})
+    said = options(Box(mounts=(hidden,)), {hidden.source: 9})
     assert follows(said, "--perms", "0555", "--ro-bind-data", "9", "/ke/kernel.so")
     assert "/root/kernel.so" not in said
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 UNLIMITED = (1 << 64) - 1
-PROGRAM = "/ke/runner"
 INSIDE = 65533
 """User and group of a box with ``Box.own_user`` as itself sees it."""
 TEMPORARY = "/ke/tmp"
@@ -81,7 +80,7 @@ GPU_MOUNTS = (Mount(source=Path("/sys"), target="/sys"),)
 """Read-only; CUDA fails with error 304 without it (truefoundry/trueforge issue 466)."""
 
 
-def options(box: Box, program: Path, copied: Mapping[Path, int]) -> list[str]:
+def options(box: Box, copied: Mapping[Path, int]) -> list[str]:
     """What to tell bubblewrap. ``copied``: descriptors of files whose content is put into the box, because the box's
     user may not walk to where they lie.
     """
@@ -94,7 +93,7 @@ def options(box: Box, program: Path, copied: Mapping[Path, int]) -> list[str]:
         said += ["--setenv", name, value]
     if box.processes:
         said += ["--proc", "/proc"]
-    for mount in (*box.mounts, Mount(source=program, target=PROGRAM)):
+    for mount in box.mounts:
         if mount.source in copied:
             said += ["--perms", "0555", "--ro-bind-data", str(copied[mount.source]), mount.target]
         else:
