@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import linecache
 import os
 import sys
 import types
@@ -14,6 +15,7 @@ import torch
 
 from shared.confining import leave_privileges
 
+FILE = "<operator>"
 CONTAINERS: dict[str, type] = {"tensor": torch.Tensor, "tuple": tuple, "list": list}
 
 
@@ -24,7 +26,10 @@ def main() -> None:
     os.dup2(2, 1)
     module = types.ModuleType("operator_under_description")
     sys.modules[module.__name__] = module
-    exec(compile(sys.stdin.read(), "<operator>", "exec"), module.__dict__)  # noqa: S102 - the operator's own text
+    text = sys.stdin.read()
+    # Compilers of Python functions (torch.jit, triton) ask for their text.
+    linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
+    exec(compile(text, FILE, "exec"), module.__dict__)  # noqa: S102 - the operator's own text
     answer.write(json.dumps(signature(module)) + "\n")
     answer.close()
 

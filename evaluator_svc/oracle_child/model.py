@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import linecache
 import random
 import sys
 import types
@@ -74,7 +75,10 @@ class Operator:
         self.name, self.source, self._device = name, source, device
         module = types.ModuleType("operator_under_test")
         sys.modules[module.__name__] = module  # dataclasses and torch.compile look a class's module up there
-        _guard("its top level", lambda: exec(compile(source, f"{name}.py", "exec"), module.__dict__))  # noqa: S102
+        file = f"{name}.py"
+        # Compilers of Python functions (torch.jit, triton) ask for their text.
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+        _guard("its top level", lambda: exec(compile(source, file, "exec"), module.__dict__))  # noqa: S102
         self._module = module
         self._contract = contract.of(source, where=name)
 

@@ -8,6 +8,7 @@ nothing of this project.
 from __future__ import annotations
 
 import json
+import linecache
 import logging
 import math
 import operator
@@ -21,6 +22,7 @@ import torch
 from torch.export.graph_signature import InputKind
 
 CAPTURE_SEED = 0
+FILE = "<operator>"
 
 
 class Refused(Exception):
@@ -40,7 +42,9 @@ def one_line(error: BaseException) -> str:
 def run_operator_text(source: str) -> dict[str, Any]:
     module = types.ModuleType("operator_under_capture")
     sys.modules[module.__name__] = module
-    exec(compile(source, "<operator>", "exec"), module.__dict__)  # noqa: S102  the operator's own text, in its own process
+    # Compilers of Python functions (torch.jit, triton) ask for their text.
+    linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
+    exec(compile(source, FILE, "exec"), module.__dict__)  # noqa: S102  the operator's own text, in its own process
     return module.__dict__
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from cli.artefact import cpu_flags, identifier_of, input_names
@@ -10,9 +12,10 @@ from evaluator_svc.tensors import TensorSpec
 from shared import chips
 from shared.dtypes import DType
 from shared.errors import OperatorError
-from shared.operators import parse
+from shared.operators import load, parse
 from tests.integration.artefact import exported
 
+ROOT = Path(__file__).parents[3]
 ONE = TensorSpec(shape=(2,), dtype=DType.F32)
 
 
@@ -22,6 +25,11 @@ def test_arguments_values_state_and_outputs_are_told_apart():
     assert [named.name for named in signature.state] == ["offset", "norm.gain"]
     assert [spec.shape for spec in signature.inputs] == [(6, 40), (6, 40), (40,), (40,)]
     assert (len(signature.outputs), signature.container) == (2, "tuple")
+
+
+def test_a_function_that_is_compiled_from_its_text_does_not_keep_an_operator_from_being_described():
+    signature = describe(load(ROOT / "tests" / "operators" / "scripted.py"))
+    assert [spec.shape for spec in (*signature.inputs, *signature.outputs)] == [(32, 500), (32, 500)]
 
 
 def test_an_operator_that_raises_is_one_clear_line():

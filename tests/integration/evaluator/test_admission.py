@@ -90,6 +90,7 @@ ADMITTED = {
         "return torch.softmax(x.masked_fill(y, -30.0), -1)", "[torch.randn(8, 64), torch.rand(8, 64) > 0.5]"
     ),
     "prints": operator("print('hello'); return x + y", extra="print('at import')"),
+    "a function compiled from its text": operators.load(ROOT / "tests" / "operators" / "scripted.py"),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 import pytest
@@ -14,12 +15,20 @@ from synthesizer_svc.schedule.graph import Unsupported
 from tests.aio import on_loop
 from tests.integration.schedule import table
 
+ROOT = Path(__file__).parents[3]
+
 
 def test_inputs_are_dense_rows_whatever_get_inputs_returns():
     graph = capture(table.source(("x * 2", ["torch.randn(6, 4).t()"])))
 
     assert [given.type.shape for given in graph.inputs] == [(4, 6)]
     assert [given.type.strides for given in graph.inputs] == [(6, 1)]
+
+
+def test_a_function_that_is_compiled_from_its_text_is_captured_as_what_it_computes():
+    graph = capture((ROOT / "tests" / "operators" / "scripted.py").read_text())
+
+    assert {"aten.relu.default", "aten.sigmoid.default"} <= {call.op for call in graph.calls}
 
 
 PR_SET_NAME, NAME = 15, "endless"
