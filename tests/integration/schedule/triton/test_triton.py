@@ -17,6 +17,13 @@ SHOWN = [Path(f"examples/operators/gpu/{name}.py") for name in ("softmax", "line
 GPU = chips.load("nvidia-sm_90").gpu
 EVERY = ",".join([*table.FAMILIES, "products", "half_windows", "long", "doubles"])
 SHARED = {"sm_90": GPU.shared_bytes, "gfx942": 1 << 16}
+FINISHED = {
+    "nothing": "x @ y.t()",
+    "residual": "x @ y.t() + z",
+    "gelu_tanh": "F.gelu(x @ y.t() + z[0], approximate='tanh')",
+    "geglu": "F.gelu(x @ y.t()) * z",
+}
+"""What comes after a product: 128 registers of a thread are sums already."""
 SPILLED_MAX = 256
 """Bytes of a thread; a default that spills more was chosen badly."""
 
@@ -44,6 +51,13 @@ def test_products_windows_and_long_rows_are_as_exact_as_torch_under_any_schedule
 def test_parts_of_long_sums_join_to_the_same_result():
     assert child("interpreted", "long", "0", "7", "4") == []
     assert child("interpreted", "products", "0", "half", "half_deep", "mlp", "3") == []
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("parts", [2, 4])
+def test_what_follows_a_sum_is_the_same_in_parts_of_the_columns(parts):
+    names = ("whole_lines_turned", "bfloat16", "mlp", "finished_beside_a_piece", "finished_with_other_elements")
+    assert child("interpreted", "products", "1", *names, f"finish={parts}") == []
 
 
 def test_a_part_of_a_row_that_is_nothing_but_minus_infinity_adds_nothing():
@@ -76,6 +90,16 @@ def test_defaults_compile_for_hopper_within_its_limits():
     told = child("offline", "sm_90", "0", *map(str, SHOWN))
     assert set(told) == {path.stem for path in SHOWN}
     assert beyond_limits(told, "sm_90") == []
+    assert [kernels["g0"]["spilled"] for kernels in told["linear_bias_gelu"]] == [0]
+
+
+@pytest.mark.timeout(600)
+def test_no_default_spills_where_a_function_follows_a_wide_product(tmp_path):
+    for name, forward in FINISHED.items():
+        (tmp_path / f"{name}.py").write_text(table.source((forward, ["torch.randn(4096, 4096).half()"] * 3)))
+    told = child("offline", "sm_90", "0", *map(str, tmp_path.iterdir()))
+    assert set(told) == set(FINISHED)
+    assert [name for name, (kernels,) in told.items() if kernels["g0"]["spilled"]] == []
 
 
 @pytest.mark.slow
