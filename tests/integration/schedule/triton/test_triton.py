@@ -119,6 +119,17 @@ def test_every_family_compiles_under_random_schedules(architecture):
     assert [found for found in beyond_limits(told, architecture) if found[1] == "error"] == []
 
 
+@pytest.mark.parametrize(("rows", "length", "parts"), [(4096, 8192, None), (4, 1 << 18, 128), (64, 1 << 16, 8)])
+def test_long_rows_go_to_several_programs_only_where_they_are_few(rows, length, parts):
+    case = (
+        "F.cross_entropy(x, y, reduction='none')",
+        [f"torch.randn({rows}, {length}).half()", f"torch.zeros({rows}).long()"],
+    )
+    built, _, _ = compiled.planned(table.source(case))
+    found = emit.space("triton", built, GPU, 1).decision("g0.split")
+    assert (found.default if found else None) == parts
+
+
 def test_equal_schedules_give_equal_text_and_every_default_is_offered():
     built, _, _ = compiled.planned(table.source(table.NORMALISATIONS["layer_norm"]))
     space = emit.space("triton", built, GPU, 1)
