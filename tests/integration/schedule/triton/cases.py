@@ -93,6 +93,12 @@ def of(families):
     return [(name, case) for family in families.split(",") for name, case in known[family].items()]
 
 
+def choices(arguments):
+    """Decisions and values of arguments like ``finish=2``, for every group."""
+    pairs = (one.split("=") for one in arguments if "=" in one)
+    return [(name, int(value) if value.isdecimal() else value) for name, value in pairs]
+
+
 def schedules(built, name, count, gpu):
     """The default and ``count`` random ones, the same on every run."""
     space = emit.space("triton", built, gpu, 1)

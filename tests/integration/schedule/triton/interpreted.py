@@ -108,7 +108,7 @@ def problems(name, source, count, parts, choices):
     tensors = compiled.kernel_inputs(model, inputs)
     for schedule, split in [(s, p) for s in cases.schedules(built, name, count, GPU) for p in parts]:
         for group, (decision, value) in product(built.groups, choices):
-            schedule = schedule.with_choice(f"{group.name}.{decision}", int(value))  # noqa: PLW2901
+            schedule = schedule.with_choice(f"{group.name}.{decision}", value)  # noqa: PLW2901
         try:
             text = rendered(built, schedule, split)
         except Unsupported as refusal:
@@ -125,7 +125,7 @@ def problems(name, source, count, parts, choices):
 def main():
     families, count, *rest = sys.argv[1:]
     names = [one for one in rest if not one.isdecimal() and "=" not in one]
-    choices = [one.split("=") for one in rest if "=" in one]
+    choices = cases.choices(rest)
     parts = [int(one) for one in rest if one.isdecimal()] or [None]
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")

@@ -11,6 +11,7 @@ from shared import chips
 from synthesizer_svc.schedule import emit
 from synthesizer_svc.schedule.graph import Unsupported
 from tests.integration.schedule import compiled, table
+from tests.integration.schedule.triton import cases
 
 OPERATORS = sorted(Path("examples/operators/gpu").glob("*.py"))
 SHOWN = [Path(f"examples/operators/gpu/{name}.py") for name in ("softmax", "linear_bias_gelu", "conv1d", "fm_product")]
@@ -60,6 +61,19 @@ def test_what_follows_a_sum_is_the_same_in_parts_of_the_columns(parts):
     assert child("interpreted", "products", "1", *names, f"finish={parts}") == []
 
 
+@pytest.mark.timeout(600)
+def test_a_window_over_a_copy_with_channels_last_is_as_exact_as_torch():
+    assert child("interpreted", "half_windows", "1", "input=channels_last", "taps=unrolled") == []
+
+
+def test_only_windows_that_slide_along_memory_are_offered_a_copy_with_channels_last():
+    offered = {}
+    for name, case in cases.WINDOWS.items():
+        built, _, _ = compiled.planned(table.source(case))
+        offered[name] = any(d.name == "input" for d in emit.space("triton", built, GPU, 1).decisions)
+    assert offered == {name: name.startswith("conv") for name in cases.WINDOWS}
+
+
 def test_a_part_of_a_row_that_is_nothing_but_minus_infinity_adds_nothing():
     assert child("interpreted", "long", "8", "4", "nothing_in_a_part") == []
 
@@ -91,6 +105,19 @@ def test_defaults_compile_for_hopper_within_its_limits():
     assert set(told) == {path.stem for path in SHOWN}
     assert beyond_limits(told, "sm_90") == []
     assert [kernels["g0"]["spilled"] for kernels in told["linear_bias_gelu"]] == [0]
+
+
+@pytest.mark.timeout(600)
+def test_taps_are_fetched_in_whole_lines_from_a_copy_with_channels_last():
+    conv1d = "examples/operators/gpu/conv1d.py"
+    for choices, kernels, narrow in (
+        ((), {"g1_pack", "g1"}, True),
+        (("input=channels_last",), {"g1_pack", "g1_turn", "g1"}, False),
+    ):
+        (found,) = child("offline", "sm_90", "0", conv1d, *choices)["conv1d"]
+        assert set(found) == kernels
+        assert bool(found["g1"]["narrow"]) is narrow
+    assert found["g1_turn"]["narrow"] == 0
 
 
 @pytest.mark.timeout(600)
