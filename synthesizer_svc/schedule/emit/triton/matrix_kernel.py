@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product as combinations
 from math import prod
 
@@ -16,6 +16,7 @@ from synthesizer_svc.schedule.emit.triton.matrix import Product
 from synthesizer_svc.schedule.emit.triton.matrix_tiles import (
     DIRECT_TAPS_MAX,
     Tile,
+    finish_parts,
     pieces,
     stages_fit,
     unrolled,
@@ -132,8 +133,11 @@ class _Writer:
             out.add(f"{_sums(row, column)} = tl.zeros([{row.size}, {column.size}], tl.float32)")
         for head, taps in self._loops():
             self._multiplied(out, head, taps, pairs)
+        starts = {column.name: start for column, start in columns}
         for row, column in pairs:
-            out.extend(self._epilogue(row, column))
+            for part, start in self._parted(out, row, column, starts[column.name]):
+                out.extend(part.lines(start) if start else [])
+                out.extend(self._epilogue(row, part))
         return out.lines
 
     def _swizzled(self, down: int, across: int) -> list[str]:
@@ -252,6 +256,24 @@ class _Writer:
         return _Side(name=span.name, values=values, expr=expr, program=program, body=body)
 
     # ------------------------------------------------------------------ after the sum
+
+    def _parted(self, out: Lines, row: Span, column: Span, start: str) -> list[tuple[Span, str]]:
+        """Columns that are finished together, each part with its first number unless that is said already.
+
+        Halves are what a thread holds of both: its sums lie along columns, so a split moves nothing between threads.
+        """
+        found = [(column, start)]
+        for _ in range(finish_parts(column.size, int(self.choices.get("finish", 1))).bit_length() - 1):
+            halves: list[tuple[Span, str]] = []
+            for one, first in found:
+                half = one.size // 2
+                both = [replace(one, name=f"{one.name}h{number}", size=half) for number in (0, 1)]
+                names = ", ".join(_sums(row, part) for part in both)
+                turned = f"tl.permute(tl.reshape({_sums(row, one)}, [{row.size}, 2, {half}]), [0, 2, 1])"
+                out.add(f"{names} = tl.split({turned})")
+                halves += [(both[0], first), (both[1], f"{first} + {half}")]
+            found = halves
+        return found if len(found) > 1 else [(column, "")]
 
     def _epilogue(self, row: Span, column: Span) -> list[str]:
         """Results of a tile's piece, rounded as they are stored."""

@@ -9,8 +9,10 @@ from math import prod
 from shared.chips import Gpu
 from shared.dtypes import DType
 from shared.events import Bound
+from synthesizer_svc.schedule import expr as ex
 from synthesizer_svc.schedule.emit.triton.descriptors import DESCRIPTOR, POINTERS, possible
 from synthesizer_svc.schedule.emit.triton.matrix import Product
+from synthesizer_svc.schedule.emit.triton.ops import LIBDEVICE
 from synthesizer_svc.schedule.emit.triton.types import blocks, power_of_two
 from synthesizer_svc.schedule.lazy import Buffer
 from synthesizer_svc.schedule.schedule import Decision, Value
@@ -33,6 +35,10 @@ SHARED_USUAL = 96 << 10
 """With less, tiles of factors are not fetched far ahead."""
 DIRECT_TAPS_MAX = 4
 UNROLLED, FLATTENED = "unrolled", "flattened"
+FINISH = (1, 2, 4)
+"""Parts of a tile's columns that are finished one after the other."""
+SERIES = frozenset({*LIBDEVICE, "erf", "sin", "cos"} - {"trunc", "round"})
+"""Functions that need a dozen registers at once for every few elements; the others are an instruction or two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +151,26 @@ def warps_for(tile: Tile, chosen: int, gpu: Gpu) -> int:
     return chosen
 
 
+def finish_parts(columns: int, chosen: int) -> int:
+    """Into how many parts so many columns are cut where ``chosen`` are wanted: none is narrower than a matrix unit."""
+    return max(1, min(chosen, columns // SIDE_MIN))
+
+
+def finish_default(product: Product, tile: Tile, gpu: Gpu) -> int:
+    """Two where such a function meets as many sums as a thread can have: what it needs besides does not fit.
+
+    Four where other elements are read for each of them, too. Whole where warps lie beside each other, because then
+    parts would have to be exchanged between threads.
+    """
+    every = [e for s in product.epilogue for e in ex.walk(*s.exprs)]
+    warps = default_warps(tile, gpu)
+    full = tile.m * tile.n >= SUMS_MAX * gpu.warp * warps and tile.m >= SIDE_MIN * warps
+    if not full or not any(e.op in SERIES for e in every):
+        return 1
+    across = (set(product.m), set(product.n))
+    return 4 if any(e.op == "load" and all(set(e.axes) & side for side in across) for e in every) else 2
+
+
 def stages_fit(tile: Tile, product: Product, gpu: Gpu) -> int:
     """Stages of factors' tiles that shared memory holds."""
     each = tile.stage_bytes(product.dtype.itemsize) * _taps_at_once(product)
@@ -175,6 +201,10 @@ def decisions(product: Product, buffers: Mapping[str, Buffer], gpu: Gpu) -> list
         decision("swizzle", (1, 4, 8, 16), 8, (Bound.MEMORY,),
                  "so many rows of tiles go together, so that their factors are in the cache"),
     ]  # fmt: skip
+    if product.epilogue:
+        found.append(decision("finish", FINISH, finish_default(product, first, gpu),
+                              (Bound.COMPUTE, Bound.OCCUPANCY),
+                              "what follows the sum needs registers beside it: fewer in parts"))  # fmt: skip
     m, n, _ = oriented.sizes
     if blocks(m, first.m) * blocks(n, first.n) * product.batches >= 2 * gpu.multiprocessors:
         found.append(decision("programs", (0, 1, 2), 0, (Bound.LATENCY, Bound.LAUNCH),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from synthesizer_svc.schedule.emit.triton import inline, matrix_tiles, pack, split
+from synthesizer_svc.schedule.emit.triton import channels_last, inline, matrix_tiles, pack, split
 from synthesizer_svc.schedule.emit.triton.matrix import product_of
 from synthesizer_svc.schedule.emit.triton.memory_types import narrowed
 from synthesizer_svc.schedule.emit.triton.merge import merged
@@ -14,7 +14,7 @@ def prepared(plan: Plan, schedule: Schedule) -> Plan:
     """``plan`` under ``schedule``."""
     found = fused(plan, schedule)
     for group in found.groups:
-        found = _packed(found, group, schedule)
+        found = _laid_out(_packed(found, group, schedule), group.name, schedule)
     for group in found.groups:
         parts = int(schedule.get(f"{group.name}.split") or 1)
         if parts > 1 and split.fits(found, group, parts):
@@ -53,6 +53,17 @@ def _packed(plan: Plan, group: Group, schedule: Schedule) -> Plan:
     return pack.packed(plan, group) if packs else plan
 
 
+def _laid_out(plan: Plan, name: str, schedule: Schedule) -> Plan:
+    group = next(g for g in plan.groups if g.name == name)
+    product = product_of(plan, group)
+    if product is None:
+        return plan
+    taps = schedule.get(f"{name}.taps") or matrix_tiles.taps_default(product)
+    chosen = schedule.get(channels_last.decision(name).key)
+    wanted = chosen == channels_last.LAST and taps == matrix_tiles.UNROLLED
+    return channels_last.laid_out(plan, group) if wanted else plan
+
+
 def decisions(plan: Plan) -> list[Decision]:
     """What can be computed where it is read."""
     found = planned(plan)
@@ -60,7 +71,10 @@ def decisions(plan: Plan) -> list[Decision]:
     return [inline.decision(source) for source in sources if source is not None]
 
 
-def weight_decisions(plan: Plan, group: Group) -> list[Decision]:
-    """Whether the weights of a window are laid out anew."""
+def window_decisions(plan: Plan, group: Group) -> list[Decision]:
+    """Whether the weights and the input of a window are laid out anew."""
     product = product_of(plan, group)
-    return [pack.decision(group.name)] if product is not None and pack.weight_of(product) is not None else []
+    if product is None:
+        return []
+    weights = [pack.decision(group.name)] if pack.weight_of(product) is not None else []
+    return weights + ([channels_last.decision(group.name)] if channels_last.input_of(plan, product) else [])

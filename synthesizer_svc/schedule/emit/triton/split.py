@@ -15,6 +15,7 @@ from shared.events import Bound
 from synthesizer_svc.schedule import expr as ex
 from synthesizer_svc.schedule import index as ix
 from synthesizer_svc.schedule.emit.triton import folds
+from synthesizer_svc.schedule.emit.triton.layout import layout_of
 from synthesizer_svc.schedule.emit.triton.matrix import Product, product_of
 from synthesizer_svc.schedule.emit.triton.types import blocks
 from synthesizer_svc.schedule.expr import Condition, Expr
@@ -28,6 +29,8 @@ ELEMENTS_MIN, ELEMENTS_DEFAULT = 1 << 14, 1 << 18
 PART_MIN = 2048
 """Elements of a part, at least; of a matrix product's sum, terms."""
 WAVES = 4
+TOGETHER = 32
+"""Rows of one program where neighbours in memory are rows: a line of float32."""
 PARTS_MAX = 1024
 SIMPLE = ("sum", "max", "min", "prod", "any", "all")
 PARTS = {"softstats": 2, "moments": 2}
@@ -79,14 +82,9 @@ def decision(plan: Plan, group: Group, gpu: Gpu) -> Decision | None:
 def _programs(group: Group, product: Product | None) -> int:
     """About how many programs there are without a split."""
     if product is None:
-        contiguous = 32 if group.outer and _contiguous(group, group.outer[-1]) else 1
-        return max(1, blocks(group.rows, contiguous))
+        return max(1, blocks(group.rows, TOGETHER if layout_of(group).across else 1))
     m, n, _ = product.sizes
     return max(1, product.batches * blocks(m, 128) * blocks(n, 128))
-
-
-def _contiguous(group: Group, axis: Axis) -> bool:
-    return any(load.attr[1][0].coefficient(axis) == 1 for load in group.loads())
 
 
 def fits(plan: Plan, group: Group, parts: int) -> bool:

@@ -25,6 +25,8 @@ PRODUCTS = {
     "half_deep": ("x @ y", [H.format("20, 333"), H.format("333, 20")]),
     "bfloat16": ("F.gelu(x @ y.t() + z)", [B.format("40, 33"), B.format("50, 33"), B.format("50")]),
     "wide_enough_for_two_pieces": ("x @ y", [H.format("30, 40"), H.format("40, 96")]),
+    "finished_beside_a_piece": ("F.gelu(x @ y + z)", [H.format("30, 40"), H.format("40, 96"), H.format("96")]),
+    "finished_with_other_elements": ("F.gelu(x @ y) * z", [H.format("37, 40"), H.format("40, 72"), H.format("37, 72")]),
     "prologue": ("F.silu(x) @ (y * 2)", [H.format("33, 31"), H.format("31, 45")]),
     "mlp": (
         "self.b(F.relu(self.a(x)))",
@@ -89,6 +91,12 @@ def of(families):
     """(name, case) of tables, whose names are separated by commas."""
     known = table.FAMILIES | CASES
     return [(name, case) for family in families.split(",") for name, case in known[family].items()]
+
+
+def choices(arguments):
+    """Decisions and values of arguments like ``finish=2``, for every group."""
+    pairs = (one.split("=") for one in arguments if "=" in one)
+    return [(name, int(value) if value.isdecimal() else value) for name, value in pairs]
 
 
 def schedules(built, name, count, gpu):

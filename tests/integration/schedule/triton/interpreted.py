@@ -1,7 +1,8 @@
 """Child program: emitted Triton modules in the interpreter, every access checked against the tensors that there are.
 
 Arguments: tables, separated by commas; how many random schedules each of their cases gets; names of cases (all when
-there are none), and numbers of parts that long sums go into. Prints JSON: what is wrong, as (case, problem, schedule).
+there are none), numbers of parts that long sums go into, and choices for every group, as in ``finish=2``. Prints JSON:
+what is wrong, as (case, problem, schedule).
 """
 
 import json
@@ -9,6 +10,7 @@ import sys
 import time
 import warnings
 from dataclasses import replace
+from itertools import product
 
 from evaluator_svc.hosted import interpreter
 
@@ -99,12 +101,14 @@ def rendered(built, schedule, parts):
     return module.emit_module(built, schedule, GPU)
 
 
-def problems(name, source, count, parts):
+def problems(name, source, count, parts, choices):
     found = []
     built, model, inputs = compiled.planned(source)
     declared, exact = judging.references(model, inputs)
     tensors = compiled.kernel_inputs(model, inputs)
     for schedule, split in [(s, p) for s in cases.schedules(built, name, count, GPU) for p in parts]:
+        for group, (decision, value) in product(built.groups, choices):
+            schedule = schedule.with_choice(f"{group.name}.{decision}", value)  # noqa: PLW2901
         try:
             text = rendered(built, schedule, split)
         except Unsupported as refusal:
@@ -120,7 +124,8 @@ def problems(name, source, count, parts):
 
 def main():
     families, count, *rest = sys.argv[1:]
-    names = [one for one in rest if not one.isdecimal()]
+    names = [one for one in rest if not one.isdecimal() and "=" not in one]
+    choices = cases.choices(rest)
     parts = [int(one) for one in rest if one.isdecimal()] or [None]
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
@@ -129,7 +134,7 @@ def main():
     for name, case in cases.of(families):
         if not names or name in names:
             began = time.process_time()
-            found += problems(name, table.source(case), int(count), parts)
+            found += problems(name, table.source(case), int(count), parts, choices)
             print(f"{name} {time.process_time() - began:.1f} s", file=sys.stderr)
     print(json.dumps(found))
 

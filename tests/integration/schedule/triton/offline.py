@@ -1,7 +1,8 @@
 """Child program: compiles emitted modules for GPUs that are not here, and reads what their kernels need.
 
-Arguments: architecture; how many random schedules beside the default; operator files, or names of tables. Prints JSON:
-operator -> for each schedule: kernel -> shared bytes, registers, spilled bytes; or the error.
+Arguments: architecture; how many random schedules beside the default; operator files, or names of tables; choices for
+every group, as in ``finish=2``. Prints JSON: operator -> for each schedule: kernel -> shared bytes, registers, spilled
+bytes, on NVIDIA's also loads of 16 bits; or the error.
 """
 
 import json
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from itertools import product
 from pathlib import Path
 
 os.environ.setdefault("TRITON_CACHE_DIR", tempfile.mkdtemp(prefix="ke-offline-"))
@@ -57,6 +59,7 @@ def resources(kernel, architecture):
         "shared": kernel.metadata.shared,
         "registers": int(re.search(r"REG:(\d+)", said)[1]),
         "spilled": int(re.search(r"STACK:(\d+)", said)[1]),
+        "narrow": len(re.findall(r"ld\.global[\w.:]*\.[bu]16 ", kernel.asm["ptx"])),
     }
 
 
@@ -87,11 +90,13 @@ def compile_module(text, tensors, architecture):
     return found
 
 
-def compile_all(name, source, count, architecture):
+def compile_all(name, source, count, architecture, choices):
     """What the kernels of an operator need under its default and ``count`` random schedules, by schedule."""
     built, model, inputs = compiled.planned(source)
     gpu, tensors, told = machine(architecture), compiled.kernel_inputs(model, inputs), []
     for schedule in cases.schedules(built, name, count, gpu):
+        for group, (decision, value) in product(built.groups, choices):
+            schedule = schedule.with_choice(f"{group.name}.{decision}", value)  # noqa: PLW2901
         text = emit.render("triton", built, schedule, gpu, 1).source
         try:
             kernels = compile_module(text, tensors, architecture)
@@ -108,10 +113,12 @@ def main():
     warnings.simplefilter("ignore")
     told = {}
     for one in what:
+        if "=" in one:
+            continue
         path = Path(one)
         found = [(path.stem, path.read_text())] if path.suffix else [(n, table.source(c)) for n, c in cases.of(one)]
         for name, source in found:
-            told[name] = compile_all(name, source, int(count), architecture)
+            told[name] = compile_all(name, source, int(count), architecture, cases.choices(what))
     print(json.dumps(told))
 
 

@@ -11,12 +11,20 @@ from shared import chips
 from synthesizer_svc.schedule import emit
 from synthesizer_svc.schedule.graph import Unsupported
 from tests.integration.schedule import compiled, table
+from tests.integration.schedule.triton import cases
 
 OPERATORS = sorted(Path("examples/operators/gpu").glob("*.py"))
 SHOWN = [Path(f"examples/operators/gpu/{name}.py") for name in ("softmax", "linear_bias_gelu", "conv1d", "fm_product")]
 GPU = chips.load("nvidia-sm_90").gpu
 EVERY = ",".join([*table.FAMILIES, "products", "half_windows", "long", "doubles"])
 SHARED = {"sm_90": GPU.shared_bytes, "gfx942": 1 << 16}
+FINISHED = {
+    "nothing": "x @ y.t()",
+    "residual": "x @ y.t() + z",
+    "gelu_tanh": "F.gelu(x @ y.t() + z[0], approximate='tanh')",
+    "geglu": "F.gelu(x @ y.t()) * z",
+}
+"""What comes after a product: 128 registers of a thread are sums already."""
 SPILLED_MAX = 256
 """Bytes of a thread; a default that spills more was chosen badly."""
 
@@ -44,6 +52,26 @@ def test_products_windows_and_long_rows_are_as_exact_as_torch_under_any_schedule
 def test_parts_of_long_sums_join_to_the_same_result():
     assert child("interpreted", "long", "0", "7", "4") == []
     assert child("interpreted", "products", "0", "half", "half_deep", "mlp", "3") == []
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("parts", [2, 4])
+def test_what_follows_a_sum_is_the_same_in_parts_of_the_columns(parts):
+    names = ("whole_lines_turned", "bfloat16", "mlp", "finished_beside_a_piece", "finished_with_other_elements")
+    assert child("interpreted", "products", "1", *names, f"finish={parts}") == []
+
+
+@pytest.mark.timeout(600)
+def test_a_window_over_a_copy_with_channels_last_is_as_exact_as_torch():
+    assert child("interpreted", "half_windows", "1", "input=channels_last", "taps=unrolled") == []
+
+
+def test_only_windows_that_slide_along_memory_are_offered_a_copy_with_channels_last():
+    offered = {}
+    for name, case in cases.WINDOWS.items():
+        built, _, _ = compiled.planned(table.source(case))
+        offered[name] = any(d.name == "input" for d in emit.space("triton", built, GPU, 1).decisions)
+    assert offered == {name: name.startswith("conv") for name in cases.WINDOWS}
 
 
 def test_a_part_of_a_row_that_is_nothing_but_minus_infinity_adds_nothing():
@@ -76,6 +104,29 @@ def test_defaults_compile_for_hopper_within_its_limits():
     told = child("offline", "sm_90", "0", *map(str, SHOWN))
     assert set(told) == {path.stem for path in SHOWN}
     assert beyond_limits(told, "sm_90") == []
+    assert [kernels["g0"]["spilled"] for kernels in told["linear_bias_gelu"]] == [0]
+
+
+@pytest.mark.timeout(600)
+def test_taps_are_fetched_in_whole_lines_from_a_copy_with_channels_last():
+    conv1d = "examples/operators/gpu/conv1d.py"
+    for choices, kernels, narrow in (
+        ((), {"g1_pack", "g1"}, True),
+        (("input=channels_last",), {"g1_pack", "g1_turn", "g1"}, False),
+    ):
+        (found,) = child("offline", "sm_90", "0", conv1d, *choices)["conv1d"]
+        assert set(found) == kernels
+        assert bool(found["g1"]["narrow"]) is narrow
+    assert found["g1_turn"]["narrow"] == 0
+
+
+@pytest.mark.timeout(600)
+def test_no_default_spills_where_a_function_follows_a_wide_product(tmp_path):
+    for name, forward in FINISHED.items():
+        (tmp_path / f"{name}.py").write_text(table.source((forward, ["torch.randn(4096, 4096).half()"] * 3)))
+    told = child("offline", "sm_90", "0", *map(str, tmp_path.iterdir()))
+    assert set(told) == set(FINISHED)
+    assert [name for name, (kernels,) in told.items() if kernels["g0"]["spilled"]] == []
 
 
 @pytest.mark.slow
@@ -93,6 +144,17 @@ def test_every_operator_at_gpu_size_compiles_within_the_limits_of_its_chip(archi
 def test_every_family_compiles_under_random_schedules(architecture):
     told = child("offline", architecture, "1", EVERY)
     assert [found for found in beyond_limits(told, architecture) if found[1] == "error"] == []
+
+
+@pytest.mark.parametrize(("rows", "length", "parts"), [(4096, 8192, None), (4, 1 << 18, 128), (64, 1 << 16, 8)])
+def test_long_rows_go_to_several_programs_only_where_they_are_few(rows, length, parts):
+    case = (
+        "F.cross_entropy(x, y, reduction='none')",
+        [f"torch.randn({rows}, {length}).half()", f"torch.zeros({rows}).long()"],
+    )
+    built, _, _ = compiled.planned(table.source(case))
+    found = emit.space("triton", built, GPU, 1).decision("g0.split")
+    assert (found.default if found else None) == parts
 
 
 def test_equal_schedules_give_equal_text_and_every_default_is_offered():
