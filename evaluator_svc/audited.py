@@ -54,6 +54,8 @@ class Timed(Launcher, Protocol):
     cools_outputs: bool
     pipelined: bool
     """Calls of a block are in flight together."""
+    first_calls_dearer: bool
+    """A call of a short block costs more than one of a long block, whatever it is given."""
     owns_results: bool
     """Results are copies that no candidate can reach, and are left alone until the next block on their set."""
 

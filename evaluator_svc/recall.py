@@ -5,8 +5,8 @@ it has had is right, and shows in this alone: blocks on whole draws that are new
 that it has had, in one turn, on equal buffers with equally empty caches. What is honest costs the same in both, so no
 allowance is made but for noise. Half a gain more is an accusation; what is less is taken off the claim.
 
-Where calls are in flight together, most of a short block is no call, and no part of what is claimed either. It is the
-same in both blocks of a pair, so the claim is held against their difference.
+Where calls are in flight together, or an interpreter makes them, much of a short block is no call, and little or no
+part of what is claimed. It is the same in both blocks of a pair, so the claim is held against their difference.
 """
 
 from __future__ import annotations
@@ -75,15 +75,14 @@ def _pairs(measured: Sequence[Measured], overhead_ns: float, *, wall: bool) -> l
 
 
 def _claimed(measured: Sequence[Measured]) -> list[tuple[float, float]]:
-    """Of each pair in which calls were in flight together what a call on new values would be claimed to take, and what
-    one on known values is.
+    """Of each pair of blocks of one length what a call on new values would be claimed to take, and what one on known
+    values is.
     """
     return [
-        (claimed_ns + (pair.new.wall_ns - pair.known.wall_ns) / pair.new.calls, claimed_ns)
+        (claimed_ns + (pair.new.own_ns - pair.known.own_ns) / pair.new.calls, claimed_ns)
         for one in measured
-        if one.pipelined and (claimed_ns := one.samples[CANDIDATE].median_ns) > 0.0
+        if one.alike and (claimed_ns := one.samples[CANDIDATE].median_ns) > 0.0
         for pair in one.novelty
-        if pair.new.calls == pair.known.calls
     ]
 
 

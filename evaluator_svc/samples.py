@@ -79,6 +79,8 @@ class Measured:
     """and round trips of the empty commands that follow every other, of which no time is claimed."""
     pipelined: bool = False
     """Calls of a block were in flight together."""
+    alike: bool = False
+    """The two blocks of each of ``novelty`` had equally many calls."""
     off_calls_ns: float = 0.0
     """What a block takes besides its calls: no part of the candidate's ``block_ns``."""
     first_uses: int = 0

@@ -78,6 +78,7 @@ class Contest:
         self._measured = Measured(
             samples={name: Samples() for name in self._names},
             pipelined=runner.pipelined,
+            alike=runner.pipelined or runner.first_calls_dearer,
             off_calls_ns=off_calls_ns or 0.0,
         )
         self._pool = pool
@@ -142,7 +143,7 @@ class Contest:
         """The candidate's: a block, and by lot one on new draws, before it or after it."""
         samples, count = self._measured.samples[CANDIDATE], min(calls, self._novel)
         novel = self._deck.unused >= count and self._draw.random() < NOVEL_CHANCE
-        if novel and self._runner.pipelined:
+        if novel and self._measured.alike:
             if not await self._novelty(count):
                 return False
             novel = False
@@ -167,8 +168,8 @@ class Contest:
         return True
 
     async def _novelty(self, count: int) -> bool:
-        """New draws beside as many known ones: where calls are in flight together, a call of a short block costs more
-        than one of a long block, whatever it is given. False after a failure.
+        """New draws beside as many known ones, where a call of a short block costs more than one of a long block,
+        whatever it is given. False after a failure.
         """
         known, new = self._deck.known(count, flips=False), self._deck.new(count)
         sides = [("known", known), ("new", new)]

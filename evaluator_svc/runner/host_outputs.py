@@ -15,6 +15,8 @@ class HostOutputs:
 
     pipelined = False
     """Calls of a block are in flight together."""
+    first_calls_dearer = False
+    """A call of a short block costs more than one of a long block, whatever it is given."""
     owns_results = False
     """Results are copies that no candidate can reach."""
 

@@ -67,6 +67,7 @@ class Process(HostOutputs):
     settle_ns: int = ROUND_TRIP_NS
     cools_outputs: bool = True
     pipelined: bool = False
+    first_calls_dearer: bool = False
     owns_results: bool = False
     device_waits_ns: int = 0
     late: Callable[[Array], None] | None = None

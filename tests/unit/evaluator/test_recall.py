@@ -75,7 +75,7 @@ def in_flight(new_us, known_us, *, claimed_us, besides_us, calls=2, pairs=8):
 
     novelty = [Novelty(new=block(new_us), known=block(known_us))] * pairs
     samples = {CANDIDATE: Samples(block_ns=[claimed_us * US] * 22)}
-    return [Measured(samples=samples, novelty=novelty, pipelined=True, off_calls_ns=besides_us * US)]
+    return [Measured(samples=samples, novelty=novelty, pipelined=True, alike=True, off_calls_ns=besides_us * US)]
 
 
 def test_what_a_block_takes_besides_its_calls_hides_no_memory_where_it_is_not_claimed():

@@ -302,22 +302,27 @@ def test_buffers_hold_what_the_test_says():
     assert ROWS * COLUMNS > 200  # the flips' positions
 
 
-def in_flight(x, y, moment):
-    """The first call of a block waits for its launch, which those behind it hide; nothing is remembered."""
+def slow_to_begin(x, y, moment):
+    """The first call of a block waits for its launch, or for an interpreter's code; nothing is remembered."""
     softmax(x, y)
-    return WORK_NS * (3.0 if moment.pause_ns > 10_000 else 1.0)
+    return WORK_NS * (5.0 if moment.pause_ns > 10_000 else 1.0)
 
 
-def test_where_calls_are_in_flight_together_new_draws_are_compared_with_as_many_known_ones():
-    measured, _ = contest(in_flight, pipelined=True)
+SHORT_IS_DEARER = [{"pipelined": True}, {"first_calls_dearer": True}]
+
+
+@pytest.mark.parametrize("how", SHORT_IS_DEARER)
+def test_where_calls_of_short_blocks_are_dearer_new_draws_are_compared_with_as_many_known_ones(how):
+    measured, _ = contest(slow_to_begin, **how)
     assert len(measured.novelty) >= 4
     assert all(pair.new.calls == pair.known.calls for pair in measured.novelty)
     assert claim([measured], TimingSettings(), PHYSICS, 1, threads=1).status is Status.PASSED
 
 
+@pytest.mark.parametrize("how", SHORT_IS_DEARER)
 @pytest.mark.parametrize("key", ["bytes", "rounded values"])
-def test_an_answer_kept_by_all_of_the_input_shows_there_too(key):
-    assert verdict(contest(FirstAnswer(CONTENTS[key]), pipelined=True)[0]) == (Status.CHEAT, Layer.FRESH)
+def test_an_answer_kept_by_all_of_the_input_shows_there_too(key, how):
+    assert verdict(contest(FirstAnswer(CONTENTS[key]), **how)[0]) == (Status.CHEAT, Layer.FRESH)
 
 
 def test_what_a_device_is_waited_for_belongs_to_the_baselines_blocks_as_to_the_candidates():
