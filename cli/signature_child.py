@@ -5,17 +5,15 @@ from __future__ import annotations
 import ast
 import inspect
 import json
-import linecache
 import os
 import sys
-import types
 from typing import Any
 
 import torch
 
 from shared.confining import leave_privileges
+from shared.text_module import executed
 
-FILE = "<operator>"
 CONTAINERS: dict[str, type] = {"tensor": torch.Tensor, "tuple": tuple, "list": list}
 
 
@@ -24,12 +22,7 @@ def main() -> None:
     leave_privileges()
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    module = types.ModuleType("operator_under_description")
-    sys.modules[module.__name__] = module
-    text = sys.stdin.read()
-    # Compilers of Python functions (torch.jit, triton) ask for their text.
-    linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
-    exec(compile(text, FILE, "exec"), module.__dict__)  # noqa: S102 - the operator's own text
+    module = executed(sys.stdin.read(), "operator_under_description", "<operator>")
     answer.write(json.dumps(signature(module)) + "\n")
     answer.close()
 

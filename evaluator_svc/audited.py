@@ -55,7 +55,9 @@ class Timed(Launcher, Protocol):
     pipelined: bool
     """Calls of a block are in flight together."""
     first_calls_dearer: bool
-    """A call of a short block costs more than one of a long block, whatever it is given."""
+    """A call of a short block costs more than one of a long block, whatever it is given; it does where calls are
+    pipelined.
+    """
     owns_results: bool
     """Results are copies that no candidate can reach, and are left alone until the next block on their set."""
 

@@ -27,7 +27,7 @@ from evaluator_svc.hosted.process import HostedRunner
 from evaluator_svc.judge import Verdict
 from evaluator_svc.kernel_policy import LibraryKernels
 from evaluator_svc.launchers import NATIVE, Launched, Launchers
-from evaluator_svc.layers import Layer, caught
+from evaluator_svc.layers import Layer, caught, caught_by
 from evaluator_svc.ledger import Ledger
 from evaluator_svc.measuring import Measurer, Subject
 from evaluator_svc.poison import Poison
@@ -284,7 +284,8 @@ class Evaluator:
             if not accuses_by_times(verdict.status, verdict.evidence):
                 break
             said = "; ".join(f"{entry.name}={entry.value}" for entry in verdict.evidence)
-            job.ledger.check(Layer.CLOCKS.value, "an accusation by a time: checked again", said)
+            layer = caught_by(verdict.evidence) or Layer.CLOCKS
+            job.ledger.check(layer.value, "an accusation by a time: checked again", said)
             level, checked = await self._checked(job, built, suite)
         return level, checked
 

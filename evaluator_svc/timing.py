@@ -23,6 +23,7 @@ from evaluator_svc.ledger import Call, Ledger, Stage
 from evaluator_svc.oracle import new_seed
 from evaluator_svc.placing import case_beside, fresh_beside
 from evaluator_svc.poison import Poison
+from evaluator_svc.recall import FEWEST
 from evaluator_svc.runner.process import Ran
 from evaluator_svc.samples import CANDIDATE, Block, Measured, Novelty, Samples
 from evaluator_svc.sequential import Stopping
@@ -78,7 +79,7 @@ class Contest:
         self._measured = Measured(
             samples={name: Samples() for name in self._names},
             pipelined=runner.pipelined,
-            alike=runner.pipelined or runner.first_calls_dearer,
+            alike=runner.first_calls_dearer,
             off_calls_ns=off_calls_ns or 0.0,
         )
         self._pool = pool
@@ -108,7 +109,8 @@ class Contest:
             if not await self._round():
                 return self._measured
             self._measured.decision = stopping.look(self._measured.logs())
-        await self._endures()
+        if await self._compared():
+            await self._endures()
         return self._measured
 
     async def cold(self, times: int, evict: Callable[[], None]) -> bool:
@@ -193,6 +195,13 @@ class Contest:
             return None
         ran = await self._candidate.call(stage)
         return ran if ran is not None and await self._candidate.verify() else None
+
+    async def _compared(self) -> bool:
+        """Pairs of blocks that the lot left out, until there are enough to say anything. False after a failure."""
+        while len(self._measured.novelty) < FEWEST and self._deck.unused >= self._novel:
+            if not await self._novelty(self._novel):
+                return False
+        return True
 
     async def _endures(self) -> bool:
         """A secret number of calls more, verified: no count of calls is one after the last."""

@@ -35,7 +35,7 @@ from synthesizer_svc.model.tokenizer import open_tokenizer
 from synthesizer_svc.schedule.captured import CapturedLowering
 from synthesizer_svc.schedule.emit import EMITTERS
 from synthesizer_svc.schedule.lowering import Lowering
-from synthesizer_svc.settings import Settings
+from synthesizer_svc.settings import Limits, Settings
 
 NAME = "synthesizer"
 SOURCE = "/synthesizer"
@@ -122,11 +122,7 @@ def build(
     opened = Opened(model) if model else _open_model(ports, settings)
     tokenizer = None if model else open_tokenizer(settings.endpoints)
     if lowerings is None:
-        limits = settings.limits
-        captured = CapturedLowering(
-            capture_s=limits.capture_s, operators_max=limits.operators_max, memory_mb=limits.capture_memory_mb
-        )
-        lowerings = dict.fromkeys(EMITTERS, captured)
+        lowerings = _lowerings(settings.limits)
     expander = Expander(
         blobs=ports.store.blobs,
         knowledge=knowledge,
@@ -168,6 +164,14 @@ def build(
         servicers=(Servicer(name=SERVICER, add=lambda server: _serve(generator, server)),),
         close=close,
     )
+
+
+def _lowerings(limits: Limits) -> dict[str, Lowering]:
+    """One for all languages: an operator is captured once."""
+    captured = CapturedLowering(
+        capture_s=limits.capture_s, operators_max=limits.operators_max, memory_mb=limits.capture_memory_mb
+    )
+    return dict.fromkeys(EMITTERS, captured)
 
 
 def _open_model(ports: Ports, settings: Settings) -> Opened:

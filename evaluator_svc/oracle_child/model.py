@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import copy
-import linecache
 import random
-import sys
-import types
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +12,7 @@ import torch
 
 from shared import contract
 from shared.dtypes import DType
+from shared.text_module import executed
 
 TORCH_DTYPES: dict[DType, torch.dtype] = {dtype: getattr(torch, dtype.value) for dtype in DType}
 KE_DTYPES = {torch_dtype: dtype for dtype, torch_dtype in TORCH_DTYPES.items()}
@@ -73,13 +71,7 @@ class Operator:
 
     def __init__(self, source: str, name: str, device: str = "cpu") -> None:
         self.name, self.source, self._device = name, source, device
-        module = types.ModuleType("operator_under_test")
-        sys.modules[module.__name__] = module  # dataclasses and torch.compile look a class's module up there
-        file = f"{name}.py"
-        # Compilers of Python functions (torch.jit, triton) ask for their text.
-        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-        _guard("its top level", lambda: exec(compile(source, file, "exec"), module.__dict__))  # noqa: S102
-        self._module = module
+        self._module = _guard("its top level", lambda: executed(source, "operator_under_test", f"{name}.py"))
         self._contract = contract.of(source, where=name)
 
     def sample(self, seed: int) -> Sample:

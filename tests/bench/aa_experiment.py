@@ -219,7 +219,7 @@ class _Some:
         kernels, begin = self._kernels, time.monotonic()
         kernel = kernels.slow if kind is Kind.SLOWED else kernels.normal
         claim = await self._pair.claim(kernel, kernels.normal, final=kind is Kind.FINAL)
-        word, ratio = outcome(claim)
+        word, ratio = outcome(claim.status, next(iter(claim.speedups), None))
         rounds = next((len(one.block_ns) // 2 for one in claim.timings if one.name == TWIN), 0)
         said = "; ".join(f"{entry.name}: {entry.value}" for entry in claim.evidence)
         expected = word is (Outcome.SLOWER if kind is Kind.SLOWED else Outcome.UNDECIDED)

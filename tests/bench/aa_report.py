@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from evaluator_svc.claims import Claim
-from shared.events import PPM, Status
+from shared.events import PPM, Speedup, Status
 
 CONFIDENCE = 0.95
 FALSE_WINS_AIM, SEEN_AIM = 0.01, 0.95
@@ -83,13 +82,12 @@ class About:
     planned: Mapping[Group, int] = field(default_factory=dict)
 
 
-def outcome(claim: Claim) -> tuple[Outcome, float | None]:
-    """What the product calls the candidate, by the words of its own claims."""
-    if claim.status is Status.NOISY:
+def outcome(status: Status, speedup: Speedup | None) -> tuple[Outcome, float | None]:
+    """What the product calls the candidate, by the words of its own claims, and the logarithm of its speedup."""
+    if status is Status.NOISY:
         return Outcome.NOISY, None
-    if claim.status is not Status.PASSED:
+    if status is not Status.PASSED or speedup is None:
         return Outcome.OTHER, None
-    (speedup,) = claim.speedups
     ratio = math.log(speedup.ratio_ppm / PPM)
     if speedup.proves_gain:
         return Outcome.FASTER, ratio

@@ -17,7 +17,6 @@ import json
 import math
 import os
 import statistics
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -37,8 +36,9 @@ from shared.events import PPM, Evaluation, EvaluationRequested, KernelRef, Purpo
 from shared.operators import OperatorSpec
 from shared.ports import Ports, open_ports
 from shared.settings import PortSettings
-from tests.bench.aa_report import Kind, Outcome, Trial, by_operator, headlines
+from tests.bench.aa_report import Kind, Outcome, Trial, by_operator, headlines, outcome
 from tests.bench.gpu_aa_kernels import WORKLOADS, Workload
+from tests.bench.gpu_operators import machine
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 SLOWDOWN, TEN = 0.02, 10
@@ -85,8 +85,7 @@ class Bench:
         for _ in range(PROBES):
             plain, more = [await self._ratio(workload, spec, extra) for extra in (0, asked)]
             slower.append(plain / more - 1)
-        each = statistics.median(slower) / asked
-        return max(1, round(min(asked, SLOWDOWN / max(each, SLOWDOWN / asked))))
+        return round(asked * SLOWDOWN / max(statistics.median(slower), SLOWDOWN))
 
     async def _ratio(self, workload: Workload, spec: OperatorSpec, extra_ppm: int) -> float:
         """Baseline over candidate, in a moment that is not too noisy to tell."""
@@ -105,14 +104,7 @@ def trial(workload: str, kind: Kind, found: Evaluation, seconds: float) -> Trial
     """What a verdict says, by the words of the product (pure)."""
     said = "; ".join(f"{entry.name}: {entry.value}" for entry in found.evidence)
     speedup = next((one for one in found.speedups if one.baseline == BASELINE), None)
-    if found.status is Status.NOISY or (found.status is Status.PASSED and speedup is None):
-        word = Outcome.NOISY
-    elif found.status is not Status.PASSED or speedup is None:
-        word = Outcome.OTHER
-    elif speedup.proves_gain:
-        word = Outcome.FASTER
-    else:
-        word = Outcome.SLOWER if speedup.high_ppm < PPM else Outcome.UNDECIDED
+    word, ratio = outcome(found.status, speedup)
     rounds = next((len(one.block_ns) // 2 for one in found.timings if one.name == BASELINE), 0)
     expected = Outcome.SLOWER if kind is Kind.SLOWED else Outcome.UNDECIDED
     return Trial(
@@ -120,7 +112,7 @@ def trial(workload: str, kind: Kind, found: Evaluation, seconds: float) -> Trial
         kind=kind,
         busy=False,
         outcome=word,
-        log_ratio=math.log(speedup.ratio_ppm / PPM) if speedup and word not in (Outcome.NOISY, Outcome.OTHER) else None,
+        log_ratio=ratio,
         rounds=rounds,
         seconds=seconds,
         said="" if word is expected else f"{found.status.value}: {said}"[:400],
@@ -200,18 +192,6 @@ def page(done: Experiment, chip: str, command: str, planned: int, seconds: float
         lines += ["", "What the wrong claims said:", ""]
         lines += [f"- {name}, {kind}: {said or 'faster or slower'} ({n})" for (name, kind, said), n in odd.items()]
     return "\n".join(lines) + "\n"
-
-
-def machine() -> str:
-    """The GPU, torch and Triton; the processor where there is no GPU."""
-    lines = (
-        "import torch, triton; from shared.machine import processor\n"
-        "name = torch.cuda.get_device_name() if torch.cuda.is_available() else processor().model\n"
-        "print(name, torch.__version__, triton.__version__, sep='|')"
-    )
-    done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=True)
-    name, torch, triton = done.stdout.strip().split("|")
-    return f"{name}; torch {torch}, Triton {triton}"
 
 
 def _median(values: list[float]) -> float:

@@ -19,8 +19,6 @@ WIDE = """
         wide = values.to(tl.float32)
 """
 """An operator is computed in fp64, too."""
-
-
 TRITON = '''"""{name} by a kernel of Triton, f16[{rows}, {columns}]."""
 
 import torch

@@ -121,8 +121,12 @@ def mean(ratios: list[float]) -> float:
 
 
 def machine() -> str:
-    """The GPU and its driver, torch and Triton."""
-    lines = "import torch, triton; print(torch.cuda.get_device_name(), torch.__version__, triton.__version__, sep='|')"
+    """The GPU, or the processor where there is none, torch and Triton."""
+    lines = (
+        "import torch, triton; from shared.machine import processor\n"
+        "name = torch.cuda.get_device_name() if torch.cuda.is_available() else processor().model\n"
+        "print(name, torch.__version__, triton.__version__, sep='|')"
+    )
     done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=True)
     name, torch, triton = done.stdout.strip().split("|")
     return f"{name}; torch {torch}, Triton {triton}"

@@ -7,11 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from evaluator_svc.claims import Claim
 from evaluator_svc.sequential import Stopping
 from evaluator_svc.statistics import DELTA_MIN, FEWEST_ROUNDS, Interval, log_ratios, noise_floor, pooled
 from evaluator_svc.toolchains import Built
-from shared.events import PPM, Speedup, Status, Trust
+from shared.events import PPM, Speedup, Status
 from tests.bench.aa_kernels import MARK_BYTES, with_steps
 from tests.bench.aa_report import (
     About,
@@ -43,7 +42,7 @@ def test_a_rate_of_nothing_is_told_as_nothing():
     assert Rate(hits=0, trials=0).interval == (0.0, 1.0)
 
 
-def claimed(found, *, delta=DELTA_MIN, status=Status.PASSED):
+def called(found, *, delta=DELTA_MIN, status=Status.PASSED):
     speedup = Speedup(
         baseline="twin",
         ratio_ppm=round(PPM * found.ratio),
@@ -51,15 +50,7 @@ def claimed(found, *, delta=DELTA_MIN, status=Status.PASSED):
         high_ppm=math.ceil(PPM * found.high),
         delta_ppm=math.ceil(PPM * delta),
     )
-    passed = status is Status.PASSED
-    return Claim(
-        status=status,
-        trust=Trust.L3 if passed else Trust.NONE,
-        timings=(),
-        speedups=(speedup,) if passed else (),
-        evidence=(),
-        median_ns=1.0,
-    )
+    return outcome(status, speedup if status is Status.PASSED else None)
 
 
 @pytest.mark.parametrize(
@@ -72,13 +63,13 @@ def claimed(found, *, delta=DELTA_MIN, status=Status.PASSED):
     ],
 )
 def test_the_word_is_that_of_the_products_own_claim(low, high, word):
-    assert outcome(claimed(Interval(ratio=math.sqrt(low * high), low=low, high=high)))[0] is word
+    assert called(Interval(ratio=math.sqrt(low * high), low=low, high=high))[0] is word
 
 
 def test_a_noisy_moment_is_no_claim_and_any_other_verdict_is_counted_as_wrong():
     found = Interval(ratio=1.0, low=1.0, high=1.0)
-    assert outcome(claimed(found, status=Status.NOISY)) == (Outcome.NOISY, None)
-    assert outcome(claimed(found, status=Status.CHEAT)) == (Outcome.OTHER, None)
+    assert called(found, status=Status.NOISY) == (Outcome.NOISY, None)
+    assert called(found, status=Status.CHEAT) == (Outcome.OTHER, None)
 
 
 class Machine:
@@ -112,7 +103,7 @@ class Machine:
     def trials(self, kind, slowdown, count, delta):
         rule = Stopping(fewest=FEWEST_ROUNDS, most=32, delta=delta)
         for _ in range(count):
-            word, ratio = outcome(claimed(self.measurement(slowdown, rule), delta=delta))
+            word, ratio = called(self.measurement(slowdown, rule), delta=delta)
             yield Trial(operator="simulated", kind=kind, busy=False, outcome=word, log_ratio=ratio, rounds=1)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from evaluator_svc import recall, timing
 from evaluator_svc.claims import OVERHEAD_MAX_NS, SETTLE_SLACK_NS, Physics, claim, overhead_ns
 from evaluator_svc.layers import Layer, caught_by
 from evaluator_svc.ledger import Stage
@@ -308,7 +309,7 @@ def slow_to_begin(x, y, moment):
     return WORK_NS * (5.0 if moment.pause_ns > 10_000 else 1.0)
 
 
-SHORT_IS_DEARER = [{"pipelined": True}, {"first_calls_dearer": True}]
+SHORT_IS_DEARER = [{"pipelined": True, "first_calls_dearer": True}, {"first_calls_dearer": True}]
 
 
 @pytest.mark.parametrize("how", SHORT_IS_DEARER)
@@ -330,3 +331,33 @@ def test_what_a_device_is_waited_for_belongs_to_the_baselines_blocks_as_to_the_c
     medians = [one.samples["eager"].median_ns for one in (plain, waiting)]
     assert medians[1] > 1.05 * medians[0]
     assert waiting.pipelined
+
+
+@pytest.mark.parametrize("how", [{}, *SHORT_IS_DEARER])
+def test_pairs_that_the_lot_left_out_are_measured_in_the_end(monkeypatch, how):
+    monkeypatch.setattr(timing, "NOVEL_CHANCE", 0.0)
+    measured, _ = contest(FirstAnswer(CONTENTS["bytes"]), **how)
+    assert len(measured.novelty) == recall.FEWEST
+    assert verdict(measured) == (Status.CHEAT, Layer.FRESH)
+
+
+class LateMemory(FirstAnswer):
+    """Works in the first calls after a pause, and in the others only on what it has not had."""
+
+    def __init__(self, honest_calls):
+        super().__init__(CONTENTS["bytes"])
+        self.honest_calls, self.calls = honest_calls, 0
+
+    def __call__(self, x, y, moment):
+        self.calls = 1 if moment.pause_ns > 10_000 else self.calls + 1
+        cost = super().__call__(x, y, moment)
+        return WORK_NS if self.calls <= self.honest_calls else cost
+
+
+@pytest.mark.parametrize("how", [{}, {"first_calls_dearer": True}])
+@pytest.mark.parametrize("honest_calls", [3, 6])
+def test_who_works_in_the_first_calls_of_a_block_and_remembers_in_the_others_is_accused(honest_calls, how):
+    # By new values, or because calls of long blocks are cheaper than commands explain.
+    status, layer = verdict(contest(LateMemory(honest_calls), **how)[0])
+    assert status is Status.CHEAT
+    assert layer in (Layer.FRESH, Layer.CLOCKS)

@@ -6,16 +6,17 @@ fetched element by element. With channels side by side every tap of every positi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from shared.events import Bound
 from synthesizer_svc.schedule import expr as ex
 from synthesizer_svc.schedule import index as ix
+from synthesizer_svc.schedule.emit.triton.copies import Copy, read_from
 from synthesizer_svc.schedule.emit.triton.matrix import Product, product_of
 from synthesizer_svc.schedule.emit.triton.spans import directly
 from synthesizer_svc.schedule.expr import Condition, Expr
 from synthesizer_svc.schedule.index import Axis, Index
-from synthesizer_svc.schedule.ir import Group, Plan, Stage, Write
+from synthesizer_svc.schedule.ir import Group, Plan
 from synthesizer_svc.schedule.lazy import Buffer
 from synthesizer_svc.schedule.schedule import Decision
 
@@ -94,40 +95,15 @@ def laid_out(plan: Plan, group: Group) -> Plan:
     found = input_of(plan, product) if product is not None else None
     if found is None:
         return plan
-    source = plan.buffer(found.load.attr[0])
-    shape = tuple(source.shape[d] for d in found.dims)
-    strides = ix.contiguous(shape)
-    name = f"{group.name}_x"
-    outer = tuple(Axis(f"{name}{n}", extent) for n, extent in enumerate(shape))
-    own = tuple(ix.of(a) for a in outer)
-    read = ix.linear(own, tuple(source.strides[d] for d in found.dims))
-    value = ex.make("load", attr=(source.name, (read,), 0), dtype=found.load.dtype)
-    stage = Stage(
-        name=f"{name}_s",
-        kind="value",
-        op="store",
-        inner=(),
-        exprs=(value,),
-        dtype=value.dtype,
-        writes=(Write(buffer=name, offset=ix.linear(own, strides)),),
+    source, name = plan.buffer(found.load.attr[0]), f"{group.name}_x"
+    axes = tuple(Axis(f"{name}{n}", source.shape[d]) for n, d in enumerate(found.dims))
+    read = ix.linear(tuple(ix.of(axis) for axis in axes), tuple(source.strides[d] for d in found.dims))
+    copy = Copy(
+        load=found.load,
+        name=name,
+        kernel=f"{group.name}_turn",
+        axes=axes,
+        value=ex.make("load", attr=(source.name, (read,), 0), dtype=found.load.dtype),
+        places=found.places,
     )
-    before = Group(
-        name=f"{group.name}_turn",
-        kind="pointwise",
-        outer=tuple(a for a in outer if a.extent > 1),
-        stages=(stage,),
-        bytes_min=2 * source.nbytes,
-        flops=0,
-    )
-    load = ex.make("load", attr=(name, (ix.linear(found.places, strides),), 0), dtype=found.load.dtype)
-
-    def leaf(expr: Expr) -> Expr | None:
-        return load if expr is found.load else None
-
-    first, *rest = group.stages
-    after = replace(group, stages=(replace(first, exprs=(ex.rewrite(first.exprs[0], {}, leaf),)), *rest))
-    groups: list[Group] = []
-    for one in plan.groups:
-        groups += [before, after] if one.name == group.name else [one]
-    buffer = Buffer(name=name, shape=shape, dtype=source.dtype, strides=strides, kind="temp")
-    return replace(plan, groups=tuple(groups), buffers=(*plan.buffers, buffer))
+    return read_from(plan, group, copy)

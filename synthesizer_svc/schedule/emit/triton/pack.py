@@ -6,18 +6,16 @@ tap would read every third element of a line.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
-from math import prod
 
 from shared.events import Bound
 from synthesizer_svc.schedule import expr as ex
 from synthesizer_svc.schedule import index as ix
+from synthesizer_svc.schedule.emit.triton.copies import Copy, read_from
 from synthesizer_svc.schedule.emit.triton.matrix import Product, product_of
 from synthesizer_svc.schedule.expr import Expr
 from synthesizer_svc.schedule.index import Axis
-from synthesizer_svc.schedule.ir import Group, Plan, Stage, Write
-from synthesizer_svc.schedule.lazy import Buffer
+from synthesizer_svc.schedule.ir import Group, Plan
 from synthesizer_svc.schedule.schedule import Decision
 
 PACKED, DIRECT = "packed", "direct"
@@ -61,35 +59,13 @@ def packed(plan: Plan, group: Group) -> Plan:
         return plan
     mine = product.m if weight is product.a else product.n
     axes = (*product.z, *product.taps, *mine, product.channels)
-    shape = tuple(a.extent for a in axes)
-    source = plan.buffer(weight.attr[0])
-    name = f"{group.name}_w"
-    buffer = Buffer(name=name, shape=shape, dtype=source.dtype, strides=ix.contiguous(shape), kind="temp")
-    own = {axis: ix.of(Axis(f"{axis.name}w", axis.extent)) for axis in axes}
-    value = ex.rewrite(weight, own)
-    outer = tuple(a for i in own.values() for a in i.axes())
-    stage = Stage(
-        name=f"{name}_s",
-        kind="value",
-        op="store",
-        inner=(),
-        exprs=(value,),
-        dtype=value.dtype,
-        writes=(Write(buffer=name, offset=ix.linear(tuple(own.values()), ix.contiguous(shape))),),
+    own = {axis: Axis(f"{axis.name}w", axis.extent) for axis in axes}
+    copy = Copy(
+        load=weight,
+        name=f"{group.name}_w",
+        kernel=f"{group.name}_pack",
+        axes=tuple(own.values()),
+        value=ex.rewrite(weight, {axis: ix.of(mine) for axis, mine in own.items()}),
+        places=[ix.of(axis) for axis in axes],
     )
-    bytes_min = 2 * prod(shape) * source.dtype.itemsize
-    before = Group(
-        name=f"{group.name}_pack", kind="pointwise", outer=outer, stages=(stage,), bytes_min=bytes_min, flops=0
-    )
-    offset = ix.linear(tuple(ix.of(a) for a in axes), ix.contiguous(shape))
-    load = ex.make("load", attr=(name, (offset,), 0), dtype=weight.dtype)
-
-    def leaf(expr: Expr) -> Expr | None:
-        return load if expr is weight else None
-
-    first, *rest = group.stages
-    after = replace(group, stages=(replace(first, exprs=(ex.rewrite(first.exprs[0], {}, leaf),)), *rest))
-    groups: list[Group] = []
-    for one in plan.groups:
-        groups += [before, after] if one.name == group.name else [one]
-    return replace(plan, groups=tuple(groups), buffers=(*plan.buffers, buffer))
+    return read_from(plan, group, copy)
