@@ -26,6 +26,8 @@ T = TypeVar("T")
 MODULE = "evaluator_svc.oracle_child"
 READ_BYTES = 1 << 16
 STDERR_BYTES_SHOWN = 600
+ENDED_S = 0.5
+"""From a child's last byte until it has an exit code."""
 
 
 class OracleLost(Retryable):
@@ -79,8 +81,9 @@ class TrustedChild:
         if not line.endswith(b"\n"):
             self._stderr.seek(0)
             said = self._stderr.read().decode(errors="replace").strip()[-STDERR_BYTES_SHOWN:]
+            status = None if self._process is None else self._process.poll()
             self._kill()
-            why = said or f"it ended, or {timeout_s:g} s were not enough"
+            why = said or (f"{timeout_s:g} s were not enough" if status is None else f"it ended with code {status}")
             raise OracleLost(f"the {self._role} process gave no answer to `{action}`: {why}")
         answer: dict[str, Any] = json.loads(line)
         if "fault" in answer:
@@ -111,6 +114,12 @@ class TrustedChild:
         if self._cpus:
             os.sched_setaffinity(self._process.pid, self._cpus)
 
+    def _ended(self) -> None:
+        """Wait for the exit code of a child that has just closed its end; one that goes on has none."""
+        assert self._process is not None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(ENDED_S)
+
     def _pipes(self) -> tuple[int, int]:
         assert self._process is not None
         assert self._process.stdin is not None
@@ -126,6 +135,7 @@ class TrustedChild:
             while view:
                 view = view[os.write(requests, view) :]
         except BrokenPipeError:
+            self._ended()
             return b""
         while not got.endswith(b"\n"):
             ready, _, _ = select.select([answers], [], [], max(0.0, until - time.monotonic()))
@@ -133,6 +143,8 @@ class TrustedChild:
             if not chunk:
                 break
             got += chunk
+        if not got.endswith(b"\n"):
+            self._ended()
         return bytes(got)
 
     def _measured(self, line: bytes, timeout_s: float) -> tuple[int, bytes]:
@@ -141,7 +153,10 @@ class TrustedChild:
         got = stopwatch().ke_round_trip(
             requests, line, len(line), answers, answer, len(answer), int(timeout_s * 1000), elapsed
         )
-        return elapsed.value, answer.raw[: max(0, got)]
+        line = answer.raw[: max(0, got)]
+        if not line.endswith(b"\n"):
+            self._ended()
+        return elapsed.value, line
 
     def _kill(self) -> None:
         self.killed = True

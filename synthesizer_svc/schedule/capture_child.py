@@ -16,13 +16,16 @@ import os
 import sys
 import types
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import torch
 from torch.export.graph_signature import InputKind
 
 CAPTURE_SEED = 0
 FILE = "<operator>"
+BOXED = "an operator is captured in a box: no network, no file or module but Python's environment's; docs/sandbox.md"
+T = TypeVar("T")
 
 
 class Refused(Exception):
@@ -36,7 +39,17 @@ class Refused(Exception):
 def one_line(error: BaseException) -> str:
     """First meaningful line of an error, with its type."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:300]
+    return f"{type(error).__name__}: {lines[0] if lines else ''}".rstrip(": ")[:300]
+
+
+def guarded(step: str, call: Callable[[], T]) -> T:
+    """What ``call`` gives, which is the operator's own code; what it raises is why the operator is refused."""
+    try:
+        return call()
+    except Exception as error:
+        why = one_line(error)
+        # An oracle, which has no box, has let it pass: say what is different here.
+        raise Refused(step, f"{why} ({BOXED})" if isinstance(error, OSError | ImportError) else why) from error
 
 
 def run_operator_text(source: str) -> dict[str, Any]:
@@ -60,13 +73,10 @@ def init_arguments(init: Any) -> tuple[list[Any], dict[str, Any]]:
 def export(source: str) -> tuple[Any, list[Any], torch.nn.Module]:
     """Build the model in eval mode and export it to core ATen."""
     torch.manual_seed(CAPTURE_SEED)
-    try:
-        namespace = run_operator_text(source)
-        args, kwargs = init_arguments(namespace["get_init_inputs"]())
-        model = namespace["Model"](*args, **kwargs).eval()
-        inputs = [dense(value) for value in namespace["get_inputs"]()]
-    except Exception as error:
-        raise Refused("get_inputs", one_line(error)) from error
+    namespace = guarded("its top level", lambda: run_operator_text(source))
+    args, kwargs = guarded("get_init_inputs()", lambda: init_arguments(namespace["get_init_inputs"]()))
+    model = guarded("Model(...)", lambda: namespace["Model"](*args, **kwargs).eval())
+    inputs = guarded("get_inputs()", lambda: [dense(value) for value in namespace["get_inputs"]()])
     try:
         with torch.no_grad():
             for tensor in (*model.parameters(), *model.buffers()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,33 @@ def test_an_answer_that_is_no_graph_is_a_refusal(said):
 def test_a_text_that_takes_more_than_its_share_is_a_refusal(text, why):
     with pytest.raises(Unsupported, match=why):
         capture(text, seconds=60)
+
+
+@pytest.mark.parametrize(
+    ("first", "why"),
+    [
+        ("import a_neighbour", "ModuleNotFoundError"),
+        ("open('weights.bin')", "FileNotFoundError"),
+        ("import socket\nsocket.create_connection(('127.0.0.1', 9))", "PermissionError"),
+    ],
+)
+def test_a_text_that_needs_what_its_box_lacks_is_told_so_and_where(first, why):
+    with pytest.raises(Unsupported, match=f"its top level: {why}.* captured in a box"):
+        capture(f"{first}\nimport torch\n{OPERATOR}")
+
+
+@pytest.mark.parametrize(
+    ("line", "where"),
+    [
+        ("def get_inputs():", "get_inputs()"),
+        ("def get_init_inputs():", "get_init_inputs()"),
+    ],
+)
+def test_what_an_operator_raises_is_told_with_the_step(line, where):
+    text = "import torch\n" + OPERATOR
+    assert line in text
+    with pytest.raises(Unsupported, match=re.escape(f"{where}: ValueError: no luck")):
+        capture(text.replace(line, f"{line}\n    raise ValueError('no luck')"))
 
 
 def test_a_text_that_starts_threads_and_looks_at_the_processor_is_captured():

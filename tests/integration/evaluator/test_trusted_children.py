@@ -101,6 +101,14 @@ async def test_an_operator_that_never_ends_loses_the_oracle_at_its_limit(tmp_pat
             await Oracle(process, AFFINE.ref, tmp_path, timeout_s=1).describe()
 
 
+@on_loop
+async def test_an_operator_that_ends_the_oracle_is_told_with_its_exit_code(tmp_path: Path):
+    source = AFFINE.source.replace("import torch\n", "import torch\nimport os\nos._exit(3)\n", 1)
+    async with child("oracle") as process:
+        with pytest.raises(OracleLost, match="`open`: it ended with code 3"):
+            await Oracle(process, AFFINE.ref, tmp_path, timeout_s=60).open(source, threads=1, device="cpu")
+
+
 def test_a_lost_oracle_is_infrastructure_and_the_next_evaluation_has_a_new_one(tmp_path: Path):
     marker = tmp_path / "died"
     text = (Path(__file__).parents[2] / "operators" / "row_softmax.py").read_text()
