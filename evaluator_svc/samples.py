@@ -57,11 +57,13 @@ class Block:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Novelty:
     """Two blocks of one turn: on values new to the process, and on values that it has had. Buffers, caches and commands
-    are alike, so the two differ in nothing but what a kernel may remember.
+    are alike, so the two differ in nothing but what a kernel may remember. ``late``: so many calls, the last ones of
+    blocks of one length, differ, and all others are on values that it has had; 0: all do.
     """
 
     new: Block
     known: Block
+    late: int = 0
 
 
 @dataclass(kw_only=True)

@@ -41,6 +41,9 @@ OPENED = 0.3
 """Share of the draws that are known from the beginning; the others are for blocks on new ones,"""
 NOVEL_BLOCKS, NOVEL_CHANCE = 8, 0.5
 """of which there are as many, each by this chance in a turn, so that they lie all over a measurement."""
+LATE_BLOCKS = 4
+"""More of them, whose new draws come at the end of a block as long as those that are claimed, where blocks that are
+compared are of one length: who works in the first calls of a block alone is not found by short ones."""
 EMPTY_COMMANDS = 5
 """At the beginning; one more in every round."""
 UNMUTATED = Contract()
@@ -85,8 +88,8 @@ class Contest:
         self._pool = pool
         self._deck = Deck([fresh_beside(fresh, runner.placed) for fresh in pool], self._draw)
         self._deck.open(max(1, round(OPENED * len(pool))))
-        self._novel = max(1, self._deck.unused // NOVEL_BLOCKS)
-        """Calls of a block on new draws, at most."""
+        self._novel = max(1, self._deck.unused // (NOVEL_BLOCKS + LATE_BLOCKS * runner.first_calls_dearer))
+        """Calls on new draws in a block, at most."""
         self._spans = dict.fromkeys(baselines.names, 1)
         """Of each baseline: the sets over which its blocks rotate."""
         self._candidate = Audited(
@@ -146,7 +149,7 @@ class Contest:
         samples, count = self._measured.samples[CANDIDATE], min(calls, self._novel)
         novel = self._deck.unused >= count and self._draw.random() < NOVEL_CHANCE
         if novel and self._measured.alike:
-            if not await self._novelty(count):
+            if not await self._novelty(count, self._before(count) if self._late_is_due() else 0):
                 return False
             novel = False
         new_first = self._draw.random() < 0.5
@@ -169,11 +172,16 @@ class Contest:
         samples.lengths.append(ran.calls)
         return True
 
-    async def _novelty(self, count: int) -> bool:
+    def _late_is_due(self) -> bool:
+        """Whether the next pair is one of long blocks: they are fewer, and as evenly spread."""
+        return self._pairs(late=True) * NOVEL_BLOCKS < self._pairs(late=False) * LATE_BLOCKS
+
+    async def _novelty(self, count: int, before: int = 0) -> bool:
         """New draws beside as many known ones, where a call of a short block costs more than one of a long block,
-        whatever it is given. False after a failure.
+        whatever it is given; in either block after ``before`` known draws. False after a failure.
         """
-        known, new = self._deck.known(count, flips=False), self._deck.new(count)
+        known = self._deck.known(before + count, flips=False)
+        new = [*(self._deck.known(before, flips=False) if before else ()), *self._deck.new(count)]
         sides = [("known", known), ("new", new)]
         self._draw.shuffle(sides)
         blocks: dict[str, Block] = {}
@@ -182,7 +190,7 @@ class Contest:
             if ran is None:
                 return False
             blocks[name] = ran
-        self._measured.novelty.append(Novelty(**blocks))
+        self._measured.novelty.append(Novelty(**blocks, late=count if before else 0))
         return True
 
     async def _block(self, values: Sequence[Values], stage: Stage) -> Block | None:
@@ -198,10 +206,20 @@ class Contest:
 
     async def _compared(self) -> bool:
         """Pairs of blocks that the lot left out, until there are enough to say anything. False after a failure."""
-        while len(self._measured.novelty) < FEWEST and self._deck.unused >= self._novel:
-            if not await self._novelty(self._novel):
-                return False
+        for late in (False, True) if self._measured.alike and self._before(self._novel) else (False,):
+            while self._deck.unused >= self._novel and self._pairs(late=late) < FEWEST:
+                if not await self._novelty(self._novel, self._before(self._novel) if late else 0):
+                    return False
         return True
+
+    def _before(self, count: int) -> int:
+        """Known draws before ``count`` new ones at the end of a long block, which nobody can count on."""
+        fill = self._measured.samples[CANDIDATE].calls
+        longest = min(self._runner.sets, round(LONGEST * fill))
+        return max(0, self._draw.randint(min(fill, longest), longest) - count)
+
+    def _pairs(self, *, late: bool) -> int:
+        return sum((pair.late > 0) is late for pair in self._measured.novelty)
 
     async def _endures(self) -> bool:
         """A secret number of calls more, verified: no count of calls is one after the last."""

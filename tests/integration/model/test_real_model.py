@@ -108,7 +108,7 @@ async def ask(url, request, protocol=Protocol.OPENAI, **more):
 @pytest.mark.parametrize("protocol", BOTH)
 @on_loop
 async def test_an_answer_is_text_with_what_it_used(url, protocol, streaming):
-    completion = await ask(url, question(), protocol, streaming=streaming)
+    completion = await ask(url, question(seed=5), protocol, streaming=streaming)  # always this answer, which has no end
     usage = completion.usage
 
     assert completion.text.strip()

@@ -212,7 +212,7 @@ def contest(
     one = Contest(
         runner,
         baselines or Baselines(),  # type: ignore[arg-type]
-        pool[0].case,
+        fresh(cases).case,  # none of the pool's, as in a worker
         pool,
         Poison(),
         TimingSettings(),

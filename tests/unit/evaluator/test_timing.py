@@ -337,7 +337,7 @@ def test_what_a_device_is_waited_for_belongs_to_the_baselines_blocks_as_to_the_c
 def test_pairs_that_the_lot_left_out_are_measured_in_the_end(monkeypatch, how):
     monkeypatch.setattr(timing, "NOVEL_CHANCE", 0.0)
     measured, _ = contest(FirstAnswer(CONTENTS["bytes"]), **how)
-    assert len(measured.novelty) == recall.FEWEST
+    assert len(measured.novelty) == recall.FEWEST * (2 if how else 1)
     assert verdict(measured) == (Status.CHEAT, Layer.FRESH)
 
 
@@ -354,10 +354,17 @@ class LateMemory(FirstAnswer):
         return WORK_NS if self.calls <= self.honest_calls else cost
 
 
-@pytest.mark.parametrize("how", [{}, {"first_calls_dearer": True}])
+@pytest.mark.parametrize("how", [{}, *SHORT_IS_DEARER])
 @pytest.mark.parametrize("honest_calls", [3, 6])
 def test_who_works_in_the_first_calls_of_a_block_and_remembers_in_the_others_is_accused(honest_calls, how):
     # By new values, or because calls of long blocks are cheaper than commands explain.
     status, layer = verdict(contest(LateMemory(honest_calls), **how)[0])
     assert status is Status.CHEAT
     assert layer in (Layer.FRESH, Layer.CLOCKS)
+
+
+@pytest.mark.parametrize("how", SHORT_IS_DEARER)
+@pytest.mark.parametrize("kernel", [honest, slow_to_begin])
+def test_whose_calls_scatter_by_a_tenth_does_not_remember_for_it(kernel, how):
+    found = [verdict(contest(kernel, jitter=0.1, **how)[0]) for _ in range(20)]
+    assert found == [(Status.PASSED, None)] * 20
