@@ -63,9 +63,9 @@ class Claim:
     token: int
     """Fencing token: grows with every claim made in a queue, also across a loss of the back end's data."""
     deliveries: int
-    """Times this work was claimed, this one included, since it was added."""
+    """One more than the workers in ``lost_by``."""
     lost_by: tuple[str, ...] = ()
-    """Workers whose claims on it expired, in order."""
+    """Workers whose claims on it expired, in order, also before it was finished and added again."""
 
 
 class WorkState(StrEnum):
@@ -97,7 +97,11 @@ class WorkQueues(Protocol):
     """
 
     async def add(self, queue: str, work: Work) -> bool:
-        """False, and nothing changes, when work of that id is waiting or claimed. Finished work may come again."""
+        """False, and nothing changes, when work of that id is waiting or claimed.
+
+        Finished work may come again: a bus delivers twice. While it is known as finished, it is known whom it lost, so
+        that work given up for the workers it took along is not begun anew with others.
+        """
         ...
 
     async def claim(self, queue: str, worker: str, ttl_s: float, wait_s: float) -> Claim | None:

@@ -98,6 +98,15 @@ class _Level:
         item.charged_us = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Finished:
+    at_us: int
+    lost_by: tuple[str, ...]
+
+    def remembered(self, now_us: int) -> bool:
+        return self.at_us > now_us - FINISHED_FOR_US
+
+
 @dataclass
 class _Queue:
     """The state of one queue."""
@@ -107,8 +116,8 @@ class _Queue:
     levels: dict[int, _Level] = field(default_factory=dict)
     claims: dict[str, int] = field(default_factory=dict)
     """Id -> when its claim expires."""
-    finished: OrderedDict[str, int] = field(default_factory=OrderedDict)
-    """Id -> when it was finished, oldest first."""
+    finished: OrderedDict[str, _Finished] = field(default_factory=OrderedDict)
+    """By id, oldest first."""
     order: int = 0
     token: int = 0
     mean_us: int = FIRST_ESTIMATE_US
@@ -130,10 +139,12 @@ class _Queue:
         if expired:
             self.ring()
 
-    def add(self, work: Work) -> None:
+    def add(self, work: Work, now_us: int) -> None:
         self.order += 1
         item = self.items[work.id] = _Item(work, self.order)
-        self.finished.pop(work.id, None)
+        earlier = self.finished.pop(work.id, None)
+        if earlier is not None and earlier.remembered(now_us):
+            item.lost_by, item.deliveries = earlier.lost_by, len(earlier.lost_by)
         level = self.levels.setdefault(work.priority, _Level())
         level.join(work.flow)
         level.wait(item)
@@ -169,8 +180,8 @@ class _Queue:
         if not level.work:
             del self.levels[item.work.priority]
         del self.items[item.work.id]
-        self.finished[item.work.id] = now_us
-        while len(self.finished) > FINISHED_MAX or next(iter(self.finished.values())) <= now_us - FINISHED_FOR_US:
+        self.finished[item.work.id] = _Finished(now_us, item.lost_by)
+        while len(self.finished) > FINISHED_MAX or not next(iter(self.finished.values())).remembered(now_us):
             self.finished.popitem(last=False)
 
     def state(self, each: str, now_us: int) -> WorkState:
@@ -178,8 +189,8 @@ class _Queue:
             return WorkState.CLAIMED
         if each in self.items:
             return WorkState.WAITING
-        remembered = self.finished.get(each, now_us - FINISHED_FOR_US) > now_us - FINISHED_FOR_US
-        return WorkState.FINISHED if remembered else WorkState.UNKNOWN
+        earlier = self.finished.get(each)
+        return WorkState.FINISHED if earlier is not None and earlier.remembered(now_us) else WorkState.UNKNOWN
 
 
 class MemoryWorkQueues:
@@ -190,10 +201,10 @@ class MemoryWorkQueues:
         self._queues: dict[str, _Queue] = {}
 
     async def add(self, queue: str, work: Work) -> bool:
-        state, _ = self._current(queue)
+        state, now_us = self._current(queue)
         if work.id in state.items:
             return False
-        state.add(work)
+        state.add(work, now_us)
         return True
 
     async def claim(self, queue: str, worker: str, ttl_s: float, wait_s: float) -> Claim | None:

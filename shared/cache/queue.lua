@@ -13,6 +13,7 @@ end
 
 local CLAIMS = queue .. ':claims'      -- sorted set: id -> when its claim expires
 local FINISHED = queue .. ':finished'  -- sorted set: id -> when it was finished
+local LOST = queue .. ':lost'          -- hash: finished id -> the workers that it lost, where it lost any
 local NEXT = queue .. ':next'          -- sorted set of equal scores: places of the flows with waiting work, in order
 local VIRTUAL = queue .. ':virtual'    -- hash: lane (priority and flow) with work -> its virtual time
 local LANES = queue .. ':lanes'        -- hash: lane -> how much work it has, waiting and claimed

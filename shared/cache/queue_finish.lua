@@ -10,7 +10,12 @@ redis.call('HSET', NUMBERS, 'mean', int(mean + math.floor((cost - mean) / SMOOTH
 redis.call('DEL', work_key(id))
 leave(item)
 redis.call('ZADD', FINISHED, int(now), id)
-redis.call('ZREMRANGEBYSCORE', FINISHED, '-inf', int(now - FINISHED_FOR))
-redis.call('ZREMRANGEBYRANK', FINISHED, 0, -FINISHED_MAX - 1)
+if item.lost ~= '' then redis.call('HSET', LOST, id, item.lost) end
+local old = redis.call('ZRANGEBYSCORE', FINISHED, '-inf', int(now - FINISHED_FOR))
+if #old == 0 then old = redis.call('ZRANGE', FINISHED, 0, -FINISHED_MAX - 1) end
+for _, each in ipairs(old) do
+  redis.call('ZREM', FINISHED, each)
+  redis.call('HDEL', LOST, each)
+end
 ring(false)
 return 1

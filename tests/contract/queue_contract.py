@@ -242,6 +242,24 @@ class QueueContract(ABC):
             assert (again.work.id, again.deliveries, again.lost_by) == ("b", 2, ("w1",))
 
     @on_loop
+    async def test_finished_work_that_comes_again_keeps_whom_it_lost_for_an_hour(self) -> None:
+        async with self.make() as backend:
+            await backend.queues.add(Q, a_work("a"))
+            await claimed(backend.queues, "dies", 10)
+            self.advance(10)
+            await claimed(backend.queues, "dies too", 10)
+            self.advance(10)
+            assert await backend.queues.finish(Q, await claimed(backend.queues, "gives up"), 1)
+            await backend.queues.add(Q, a_work("a"))
+            again = await claimed(backend.queues, "x")
+            assert (again.deliveries, again.lost_by) == (3, ("dies", "dies too"))
+            await backend.queues.finish(Q, again, 1)
+            self.advance(3600)
+            await backend.queues.add(Q, a_work("a"))
+            much_later = await claimed(backend.queues, "y")
+            assert (much_later.deliveries, much_later.lost_by) == (1, ())
+
+    @on_loop
     async def test_work_given_back_was_never_claimed(self) -> None:
         async with self.make() as backend:
             await backend.queues.add(Q, a_work("a"))
