@@ -1,16 +1,20 @@
 """Schedules at GPU sizes, timed: what ``write`` renders here, ``time`` measures on a machine with a GPU.
 
-    python -m tests.bench.gpu_schedules write DIR --draws 4 [operator ...]
+    python -m tests.bench.gpu_schedules write DIR [operator ...] --draws 4
     python tests/bench/gpu_schedules.py time DIR
 
 ``time`` needs torch and triton alone. Every module is compared with eager torch first; times are medians of Triton's
-``do_bench``, which empties the cache between calls. It prints a line a module as it goes, and writes ``times.json``.
+``do_bench``, which empties the cache between calls. Kernels are compiled first, a process per operator. It prints a
+line an operator as it goes, and writes ``times.json``.
 """
 
 import argparse
+import contextlib
 import importlib.util
 import json
 import random
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -74,8 +78,13 @@ def copy_bandwidth():
 
 def measure(folder, seconds):
     """Times of everything under ``folder``; starts nothing new after ``seconds``."""
+    import torch
+    import triton
+
     deadline = time.monotonic() + seconds
-    told = {"copy_gb_s": copy_bandwidth()}
+    compile_all(folder)
+    machine = f"{torch.cuda.get_device_name()}; torch {torch.__version__}, Triton {triton.__version__}"
+    told = {"machine": machine, "copy_gb_s": copy_bandwidth()}
     print(f"copy {told['copy_gb_s']:.0f} GB/s", flush=True)
     for operator in sorted(folder.glob("*/operator.py")):
         if time.monotonic() < deadline:
@@ -84,8 +93,29 @@ def measure(folder, seconds):
     (folder / "times.json").write_text(json.dumps(told, indent=1))
 
 
-def times(operator, deadline):
-    """Milliseconds of an operator's baselines and modules, by name."""
+def compile_all(folder):
+    """Fill Triton's cache with every module's kernels, an operator's in a process of its own."""
+    begin = time.monotonic()
+    operators = sorted(folder.glob("*/operator.py"))
+    processes = [subprocess.Popen([sys.executable, __file__, "compile", str(each.parent)]) for each in operators]
+    for each in processes:
+        each.wait()
+    print(f"compiled in {time.monotonic() - begin:.0f} s", flush=True)
+
+
+def compile_one(folder):
+    """What fails is told when it is timed."""
+    import torch
+
+    _, _, tensors = on_device(folder / "operator.py")
+    with torch.inference_mode():
+        for path in sorted(folder.glob("k*.py")):
+            with contextlib.suppress(Exception):
+                loaded(path).ModelNew()(*tensors)
+
+
+def on_device(operator):
+    """The operator's model, its inputs, and these with its parameters."""
     import torch
 
     reference = loaded(operator)
@@ -93,7 +123,14 @@ def times(operator, deadline):
         torch.manual_seed(0)
         inputs = reference.get_inputs()
         model = reference.Model(*reference.get_init_inputs()).eval()
-    tensors = [*inputs, *(p.detach() for p in model.state_dict().values())]
+    return model, inputs, [*inputs, *(p.detach() for p in model.state_dict().values())]
+
+
+def times(operator, deadline):
+    """Milliseconds of an operator's baselines and modules, by name."""
+    import torch
+
+    model, inputs, tensors = on_device(operator)
     with torch.inference_mode():
         compiled = torch.compile(model)
         expected = model(*inputs)
@@ -118,7 +155,7 @@ def one(path, tensors, expected):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["write", "time"])
+    parser.add_argument("what", choices=["write", "time", "compile"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("operators", nargs="*")
     parser.add_argument("--draws", type=int, default=4)
@@ -126,6 +163,8 @@ def main():
     given = parser.parse_args()
     if given.what == "write":
         write(given.folder, given.draws, given.operators)
+    elif given.what == "compile":
+        compile_one(given.folder)
     else:
         measure(given.folder, given.seconds)
 
