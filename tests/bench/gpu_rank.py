@@ -201,11 +201,14 @@ def compile_one(module: Path, chip: str) -> None:
 @click.argument("folder", type=click.Path(path_type=Path, exists=True))
 @click.option("--chip", default="nvidia-sm_90", show_default=True)
 @click.option("--jobs", default=2, show_default=True, help="Modules at a time.")
-def model_all(folder: Path, chip: str, jobs: int) -> None:
+@click.option("--only", default="", help="Comma-separated operators; all by default.")
+def model_all(folder: Path, chip: str, jobs: int, only: str) -> None:
     """Model every module that was not yet; kept in FOLDER/modelled.json."""
     file = folder / "modelled.json"
     kept: dict[str, dict[str, Any]] = json.loads(file.read_text()) if file.exists() else {}
-    todo = [each for each in sorted(folder.glob("*/k*.py")) if each.stem not in kept.get(each.parent.name, {})]
+    names = only.split(",") if only else [each.parent.name for each in folder.glob("*/operator.py")]
+    modules = [each for name in names for each in sorted((folder / name).glob("k*.py"))]
+    todo = [each for each in modules if each.stem not in kept.get(each.parent.name, {})]
     with ThreadPoolExecutor(jobs) as pool:
         for module, said in zip(todo, pool.map(lambda each: modelled(each, chip), todo), strict=True):
             kept.setdefault(module.parent.name, {})[module.stem] = said

@@ -117,6 +117,35 @@ def test_a_moment_that_disturbs_the_check_accuses_nobody(worker, disturbed):
     assert found.status is Status.PASSED, evidence(found)
 
 
+SLICE_NS = 2_200_000
+"""For which a hypervisor takes a processor at a time."""
+
+
+def charged_in_pauses(monkeypatch, of_pause):
+    """Boxes are charged ``of_pause(n)`` ns for the n-th pause between their commands."""
+    cpu_ns, asked = RunnerBox.cpu_ns, Counter()
+
+    def told(box):
+        asked[box] += 1
+        pauses = (asked[box] - 1) // CPU_TIMES_OF_A_COMMAND
+        return cpu_ns(box) + sum(of_pause(n) for n in range(1, pauses + 1))
+
+    monkeypatch.setattr(RunnerBox, "cpu_ns", told)
+
+
+def test_what_is_taken_in_one_pause_of_every_process_accuses_nobody(worker, monkeypatch):
+    charged_in_pauses(monkeypatch, lambda n: SLICE_NS * (n == 3))
+    found = worker.evaluate(kernel_source("right") + "// hit once in every process\n")
+    assert found.status is not Status.CHEAT, evidence(found)
+
+
+def test_little_work_in_every_pause_is_accused(worker, monkeypatch):
+    charged_in_pauses(monkeypatch, lambda _: 700_000)
+    found = worker.evaluate(kernel_source("right") + "// works a little in every pause\n")
+    assert found.status is Status.CHEAT, evidence(found)
+    assert caught_by(found.evidence) is Layer.THREADS
+
+
 def test_a_kernel_that_works_between_calls_in_every_check_is_accused(worker, disturbed):
     charged = disturbed(100)
     found = worker.evaluate(kernel_source("right") + "// busy whenever it is looked at\n")
