@@ -36,6 +36,7 @@ from evaluator_svc.profilers.stage import CounterStage
 from evaluator_svc.roofline import UNKNOWN, roofline
 from evaluator_svc.runner.ending import ACCUSATIONS_CONFIRMED, RunFailure, accuses_by_times
 from evaluator_svc.sandbox import lowered
+from evaluator_svc.sanitizers.stage import Sanitized, SanitizerStage
 from evaluator_svc.settings import HARNESS_VERSION, Settings
 from evaluator_svc.stages import Stopwatch
 from evaluator_svc.target import Kind, target_of
@@ -97,6 +98,7 @@ class Evaluator:
         """Of the latest evaluation: probes time as many."""
         self._measurer = Measurer(self._device, self._poison, settings, self._launchers)
         self._counters = CounterStage(device=self._device, settings=settings.profiling)
+        self._sanitizers = SanitizerStage(device=self._device, settings=settings.sanitizing)
         self._cpus = tuple(sorted(os.sched_getaffinity(0)))
 
     async def close(self) -> None:
@@ -217,11 +219,18 @@ class Evaluator:
                 await stack.aclose()
         if made.status is not Status.PASSED:
             return Evaluation(status=made.status, evidence=made.evidence, timings=made.timings, sandbox=level)
+        trust = _capped(lowered(made.trust, level, built.sandbox), verdict)
+        sanitized = await self._sanitized(job, suite, built, trust)
+        if sanitized.fault:
+            return Evaluation(
+                status=Status.RUNTIME_ERROR, evidence=sanitized.fault, timings=made.timings, sandbox=level
+            )
         done = await self._passed(job, suite, made, built)
+        beside = (*_missing(baselines), _entry("build_sandbox", built.sandbox), *sanitized.said)
         return replace(
             done,
-            evidence=(*verdict.evidence, *made.evidence, *_missing(baselines), _entry("build_sandbox", built.sandbox)),
-            trust=_capped(lowered(done.trust, level, built.sandbox), verdict),
+            evidence=(*verdict.evidence, *made.evidence, *beside),
+            trust=Trust.L4 if sanitized.clean else trust,
             sandbox=level,
             log_hash=await self._log(built.log),
         )
@@ -350,6 +359,16 @@ class Evaluator:
         job.ledger.check(Layer.KERNELS.value, "one call after the checks", found.status.value)
         before = checked.verdict.evidence if found.status is Status.PASSED else ()
         return replace(checked, verdict=Verdict(status=found.status, evidence=(*before, *found.evidence)))
+
+    async def _sanitized(self, job: _Job, suite: Suite, built: Built, trust: Trust) -> Sanitized:
+        """What sanitizers find in a winner whose trust leaves only them to ask; nothing where they are not asked."""
+        if not self._target.on_gpu or trust is not Trust.L3 or not self._sanitizers.wanted(job.request.purpose):
+            return Sanitized()
+        with job.watch.span("profile"):
+            found = await self._sanitizers.look(built, suite, job.bench.threads)
+        said = "; ".join(entry.value for entry in (*found.fault, *found.said))
+        job.ledger.check(Layer.SANITIZERS.value, "calls of one public case", said)
+        return found
 
     async def _passed(self, job: _Job, suite: Suite, made: Claim, built: Built) -> Evaluation:
         """Roofline and diagnosis of a kernel that passed everything."""

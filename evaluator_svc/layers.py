@@ -50,6 +50,8 @@ class Layer(StrEnum):
     CLOCKS = "independent clocks"
     """Clocks that cannot all be true."""
     FLOOR = "speed-of-light floor"
+    SANITIZERS = "sanitizers"
+    """An access outside of its memory, by the vendor's tool."""
     STATISTICS = "statistics"
     """The measurement allows no claim."""
 

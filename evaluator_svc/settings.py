@@ -269,6 +269,24 @@ class ProfilingSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SanitizingSettings:
+    """``EVALUATOR_*``: the vendor's sanitizers, on a GPU.
+
+    Raises:
+        ValueError: a limit that is not positive.
+    """
+
+    sanitize_final: bool = True
+    """Look at winners; without it none is trusted beyond L3."""
+    sanitize_s: float = 120.0
+    """For one check of one kernel, in seconds; beyond it the kernel stays at L3."""
+
+    def __post_init__(self) -> None:
+        if self.sanitize_s <= 0:
+            raise ValueError(f"sanitize_s is {self.sanitize_s}, expected more than 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     limits: Limits = field(default_factory=Limits)
     timing: TimingSettings = field(default_factory=TimingSettings)
@@ -278,6 +296,7 @@ class Settings:
     simulated: SimulatedLimits = field(default_factory=SimulatedLimits)
     policy: Policy = field(default_factory=Policy)
     profiling: ProfilingSettings = field(default_factory=ProfilingSettings)
+    sanitizing: SanitizingSettings = field(default_factory=SanitizingSettings)
     chip: str = "cpu-x86_64"
     cache: Path = field(default_factory=lambda: Path(platformdirs.user_cache_dir("kernelevolve")))
     """Calibrations, compiled baselines and the machine-wide lock."""
@@ -298,5 +317,6 @@ def from_env(environment: Mapping[str, str]) -> Settings:
         simulated=settings.from_env(SimulatedLimits, environment, "SIMULATED_"),
         policy=settings.from_env(Policy, environment, "EVALUATOR_"),
         profiling=settings.from_env(ProfilingSettings, environment, "EVALUATOR_"),
+        sanitizing=settings.from_env(SanitizingSettings, environment, "EVALUATOR_"),
         chip=environment.get("EVALUATOR_CHIP", "") or "cpu-x86_64",
     )

@@ -81,9 +81,10 @@ def build_filter(*, kills_itself: bool = False) -> bytes:
 PROFILING = (
     "socket", "socketpair", "connect", "bind", "listen", "accept", "accept4", "sendto", "sendmsg", "sendmmsg",
     "kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_open", "pidfd_send_signal",
-    "memfd_create", "mlock", "mlock2", "sched_setaffinity", "setpriority",
+    "memfd_create", "mlock", "mlock2", "sched_setaffinity", "setpriority", "mknod", "mknodat",
 )  # fmt: skip
-"""What a profiler, the part of it in the profiled process, and a GPU's driver do: they talk to each other."""
+"""What a profiler, the part of it in the profiled process, and a GPU's driver do: they talk to each other, by named
+pipes, too. Nobody in the box may make another kind of node."""
 
 
 @cache

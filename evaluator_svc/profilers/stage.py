@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evaluator_svc import nvidia
+from evaluator_svc.boxed_tool import Subject
 from evaluator_svc.cases import Suite
 from evaluator_svc.device import Device
 from evaluator_svc.diagnosis import against_floors
 from evaluator_svc.hosted.box import Profile
 from evaluator_svc.profilers import ncu, told
 from evaluator_svc.profilers.call import Call
-from evaluator_svc.profilers.ncu import Ncu, Subject
+from evaluator_svc.profilers.ncu import Ncu
 from evaluator_svc.profilers.ncu_report import FORBIDDEN, KERNELS_MAX, Report
 from evaluator_svc.roofline import Floors
 from evaluator_svc.settings import ProfilingSettings

@@ -143,9 +143,11 @@ class Experiment:
 
     async def _one(self, bench: Bench, workload: Workload, until: float, tell: Callable[[str], None]) -> None:
         spec, begin = operators.parse(workload.operator, name=workload.name), time.monotonic()
-        extra = await bench.extra(workload, spec)
-        self.slowdowns[workload.name] = f"{100 * SLOWDOWN:.2f} % by {extra / 1e4:.2f} % more work"
-        tell(f"{workload.name}: {self.slowdowns[workload.name]}, {time.monotonic() - begin:.0f} s")
+        extra = 0
+        if self._slowed:
+            extra = await bench.extra(workload, spec)
+            self.slowdowns[workload.name] = f"{100 * SLOWDOWN:.2f} % by {extra / 1e4:.2f} % more work"
+            tell(f"{workload.name}: {self.slowdowns[workload.name]}, {time.monotonic() - begin:.0f} s")
         equal, slowed = self._equal // len(self._workloads), self._slowed // len(self._workloads)
         every = max(1, (equal + slowed) // max(1, slowed))
         kinds = [Kind.SLOWED if slowed and i % every == every - 1 else Kind.EQUAL for i in range(equal + slowed)]

@@ -24,11 +24,12 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import numpy as np
 import seccompy
 
-from evaluator_svc import syscalls
+from evaluator_svc import boxed_tool, syscalls
+from evaluator_svc.boxed_tool import Subject
 from evaluator_svc.hosted import box
 from evaluator_svc.profilers import ncu, ncu_metrics, ncu_report, told
 from evaluator_svc.profilers.call import Call
-from evaluator_svc.profilers.ncu import Ncu, Subject
+from evaluator_svc.profilers.ncu import Ncu
 from evaluator_svc.profilers.ncu_report import Report
 from evaluator_svc.runner.program import machine_sandbox
 from evaluator_svc.signature import Signature
@@ -103,11 +104,14 @@ def _tried(tool: Path, name: str, text: str, values: np.ndarray, work: Path, fol
 
 def _unboxed(tool: Path, subject: Subject, work: Path, folder: Path | None) -> None:
     runner = Ncu(tool=tool, time_s=LIMIT_S, profile=ncu.gpu_profile())
-    runner._write(work, subject)  # the same request, without the box
+    runner.boxed.write(work, subject)  # the same request, without the box
     code = str(Path(__file__).parents[2])
-    request = work / ncu.REQUEST
+    request = work / boxed_tool.REQUEST
     request.write_text(request.read_text().replace(f'"{box.CODE}"', f'"{code}"'))
-    arguments = [word.replace("{work}", str(work)).replace(box.CODE, code) for word in runner.arguments()]
+    arguments = [
+        word.replace("{work}", str(work)).replace(box.CODE, code)
+        for word in [*runner.options(), *runner.boxed.program()]
+    ]
     begin = time.monotonic()
     done = subprocess.run([tool, *arguments], capture_output=True, text=True, check=False, timeout=LIMIT_S)
     written = work / ncu.REPORT

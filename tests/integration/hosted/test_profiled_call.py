@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from evaluator_svc.boxed_tool import Subject
 from evaluator_svc.cases import Case, Suite
 from evaluator_svc.hosted.box import PYTHON
-from evaluator_svc.profilers.ncu import Ncu, Subject
+from evaluator_svc.profilers.ncu import Ncu
 from evaluator_svc.profilers.stage import CounterStage
 from evaluator_svc.roofline import UNKNOWN
 from evaluator_svc.runner.program import machine_sandbox

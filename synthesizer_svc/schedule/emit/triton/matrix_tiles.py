@@ -23,6 +23,9 @@ ELEMENTS_MAX = 128 * 256
 """Sums of a tile: 128 registers of each of 256 threads."""
 SUMS_MAX = 128
 """Of one thread: half of its registers."""
+WINDOW_STEPS_FEW = 4
+"""Sums of a window over so few tiles of channels end before many tiles fetched ahead are of use, and what those take of
+shared memory leaves room for fewer programs: on an H200 two stages were a quarter faster than four."""
 LARGE = 128 * 128
 """Sums of a tile that needs a multiprocessor for itself."""
 SLIM = 4
@@ -140,8 +143,16 @@ def cost(product: Product, tile: Tile, gpu: Gpu) -> float:
     return waves * padded * reuse * depth * off * fill
 
 
-def default_warps(tile: Tile, gpu: Gpu) -> int:
-    return min(8 if tile.m * tile.n >= 128 * 96 else 4, gpu.threads_max // gpu.warp)
+def default_warps(product: Product, tile: Tile, gpu: Gpu) -> int:
+    """Four for a window: its programs share a multiprocessor."""
+    return min(8 if tile.m * tile.n >= 128 * 96 and not product.window else 4, gpu.threads_max // gpu.warp)
+
+
+def _default_stages(product: Product, tile: Tile, gpu: Gpu) -> int:
+    few = product.window and blocks(product.channels.extent, tile.k) <= WINDOW_STEPS_FEW
+    if gpu.shared_bytes < SHARED_USUAL or few:
+        return 2
+    return min(3 if tile.m * tile.n >= 128 * 256 else 4, stages_fit(tile, product, gpu))
 
 
 def warps_for(tile: Tile, chosen: int, gpu: Gpu) -> int:
@@ -163,7 +174,7 @@ def finish_default(product: Product, tile: Tile, gpu: Gpu) -> int:
     parts would have to be exchanged between threads.
     """
     every = [e for s in product.epilogue for e in ex.walk(*s.exprs)]
-    warps = default_warps(tile, gpu)
+    warps = default_warps(product, tile, gpu)
     full = tile.m * tile.n >= SUMS_MAX * gpu.warp * warps and tile.m >= SIDE_MIN * warps
     if not full or not any(e.op in SERIES for e in every):
         return 1
@@ -189,14 +200,12 @@ def decisions(product: Product, buffers: Mapping[str, Buffer], gpu: Gpu) -> list
     oriented = product.turned() if turned else product
     legal = tiles(oriented, gpu)
     first = legal[0]
-    little = gpu.shared_bytes < SHARED_USUAL
-    stages = 2 if little else min(3 if first.m * first.n >= 128 * 256 else 4, stages_fit(first, product, gpu))
     found = [
         decision("tile", tuple(map(str, legal)), str(first), (Bound.COMPUTE, Bound.MEMORY, Bound.OCCUPANCY),
                  "large tiles read factors less often; small ones fill the chip and waste less at the edges"),
-        decision("warps", (4, 8), default_warps(first, gpu), (Bound.COMPUTE, Bound.OCCUPANCY, Bound.LATENCY),
+        decision("warps", (4, 8), default_warps(oriented, first, gpu), (Bound.COMPUTE, Bound.OCCUPANCY, Bound.LATENCY),
                  "more warps share a tile's sums: fewer registers each"),
-        decision("stages", (1, 2, 3, 4, 5), stages, (Bound.LATENCY, Bound.COMPUTE),
+        decision("stages", (1, 2, 3, 4, 5), _default_stages(oriented, first, gpu), (Bound.LATENCY, Bound.COMPUTE),
                  "tiles of factors fetched ahead into shared memory"),
         decision("swizzle", (1, 4, 8, 16), 8, (Bound.MEMORY,),
                  "so many rows of tiles go together, so that their factors are in the cache"),
@@ -216,7 +225,10 @@ def decisions(product: Product, buffers: Mapping[str, Buffer], gpu: Gpu) -> list
         found.append(decision("orientation", ("rows", "columns"), "columns" if turned else "rows", (Bound.COMPUTE,),
                               "whether channels are the rows or the columns of a tile"))  # fmt: skip
     if gpu.copy_engine and not product.window and possible(product, buffers):
-        found.append(decision("loads", (POINTERS, DESCRIPTOR), POINTERS, (Bound.COMPUTE, Bound.LATENCY),
+        # A tile that takes all threads' registers has none to spare for addresses: a tenth faster on an H200.
+        whole = first.m * first.n >= ELEMENTS_MAX and product.dtype.itemsize == 2
+        usual = DESCRIPTOR if whole else POINTERS
+        found.append(decision("loads", (POINTERS, DESCRIPTOR), usual, (Bound.COMPUTE, Bound.LATENCY),
                               "the copy engine fetches tiles of factors without a thread's help"))  # fmt: skip
     if product.dtype is DType.F32 and gpu.tensor_float32:
         found.append(decision("precision", ("tf32x3", "ieee"), "tf32x3", (Bound.COMPUTE,),

@@ -59,7 +59,7 @@ def _laid_out(plan: Plan, name: str, schedule: Schedule) -> Plan:
     if product is None:
         return plan
     taps = schedule.get(f"{name}.taps") or matrix_tiles.taps_default(product)
-    chosen = schedule.get(channels_last.decision(name).key)
+    chosen = schedule.get(f"{name}.{channels_last.KEY}")
     wanted = chosen == channels_last.LAST and taps == matrix_tiles.UNROLLED
     return channels_last.laid_out(plan, group) if wanted else plan
 
@@ -77,4 +77,7 @@ def window_decisions(plan: Plan, group: Group) -> list[Decision]:
     if product is None:
         return []
     weights = [pack.decision(group.name)] if pack.weight_of(product) is not None else []
-    return weights + ([channels_last.decision(group.name)] if channels_last.input_of(plan, product) else [])
+    found = channels_last.input_of(plan, product)
+    if found is None:
+        return weights
+    return [*weights, channels_last.decision(product, plan.buffer(found.load.attr[0]).dtype.itemsize)]

@@ -48,9 +48,10 @@ def around(default: int, low: int, high: int, factor: int = 4) -> tuple[int, ...
     )
 
 
-def _warps(group: Group, elements: int, gpu: Gpu) -> Decision:
+def _warps(group: Group, elements: int, gpu: Gpu, *, long: bool = False) -> Decision:
+    """``long``: of rows in chunks that few programs share the cache for, so that one has all the warps it can."""
     most = gpu.threads_max // gpu.warp
-    each = PER_THREAD if elements <= TILE else WIDE_PER_THREAD
+    each = PER_THREAD if elements <= TILE or long else WIDE_PER_THREAD
     default = max(1, min(most, power_of_two(elements // (gpu.warp * each))))
     return _decision(
         group,
@@ -179,7 +180,7 @@ def _folded(group: Group, layout: Layout, gpu: Gpu) -> list[Decision]:
             (Bound.MEMORY, Bound.LATENCY),
             "the chunk of rows read in chunks: long ones have more loads in flight",
         ),
-        _warps(group, held, gpu),
+        _warps(group, held, gpu, long=columns == LONG_CHUNK and row == LOOP),
         _decision(
             group,
             "stages",
