@@ -31,12 +31,39 @@ EXPECT = '''
 def expect(name, tensor, shape, strides, dtype):
     """This module is for these shapes, strides and element types only."""
     same = tensor.shape == shape and tensor.dtype is dtype
+    if same and tensor.stride() == strides:
+        return
     if not same or any(n > 1 and s != t for n, s, t in zip(shape, tensor.stride(), strides)):
         raise ValueError(f"{name} is {tensor.dtype} {tuple(tensor.shape)}, strides {tensor.stride()}; "
                          f"this kernel is for {dtype} {shape}, strides {strides}")
 
 
 '''
+LAUNCH = '''
+
+class Launch:
+    """A kernel on its grid. What Triton compiled for tensors that begin at multiples of 16 bytes is kept, one a device,
+    and launched without asking again what it was compiled for: ``expect`` has seen the rest. Tensors that begin
+    elsewhere, or are not on a GPU, go through Triton every time.
+    """
+
+    def __init__(self, kernel, grid, **options):
+        self.kernel, self.grid, self.options, self.compiled = kernel, grid, options, {}
+
+    def __call__(self, *tensors):
+        if not tensors[0].is_cuda or any(tensor.data_ptr() % 16 for tensor in tensors):
+            self.kernel[self.grid](*tensors, **self.options)
+            return
+        device = torch.cuda.current_device()
+        compiled = self.compiled.get(device)
+        if compiled is None:
+            self.compiled[device] = self.kernel[self.grid](*tensors, **self.options)
+        else:
+            compiled[self.grid](*tensors)
+
+
+'''
+"""Triton's own launch tells types and alignment of every argument anew, which takes longer than a short kernel."""
 
 
 def emit_module(plan: Plan, schedule: Schedule, gpu: Gpu) -> str:
@@ -54,7 +81,11 @@ def emit_module(plan: Plan, schedule: Schedule, gpu: Gpu) -> str:
     parts += [LIBDEVICE] if "libdevice." in written else []
     parts += [DESCRIPTORS] if any(kernel.descriptors for kernel in kernels) else []
     parts += [MULTIPLIED] if ", multiplied," in written else []
-    return "".join([*parts, written, EXPECT, _model(plan, kernels)])
+    kept = [kernel for kernel in kernels if _is_kept(kernel, gpu)]
+    launches = [LAUNCH, *map(_kept, kept), "\n\n"] if kept else []
+    return "".join(
+        [*parts, written, EXPECT.rstrip("\n") + "\n" if kept else EXPECT, *launches, _model(plan, kernels, gpu)]
+    )
 
 
 def _kernels(plan: Plan, schedule: Schedule, gpu: Gpu) -> tuple[Plan, list[Kernel]]:
@@ -89,7 +120,7 @@ def _kernel(plan: Plan, group: Group, choices: dict[str, Value], gpu: Gpu) -> Ke
     return emit_product(product, tuple(buffers), choices, gpu, wide=is_wide(buffers))
 
 
-def _model(plan: Plan, kernels: list[Kernel]) -> str:
+def _model(plan: Plan, kernels: list[Kernel], gpu: Gpu) -> str:
     out = Lines()
     with out.block("class ModelNew(torch.nn.Module)"):
         with out.block("def __init__(self, *arguments, **named)"):
@@ -105,16 +136,30 @@ def _model(plan: Plan, kernels: list[Kernel]) -> str:
             for buffer in (*plan.outputs, *plan.temps):
                 out.add(_allocated(buffer, plan.inputs[0].name))
             for kernel in kernels:
-                out.add(_launch(kernel))
+                out.add(_launch(kernel, gpu))
             results = [b.name for b in plan.outputs]
             out.add(f"return {results[0] if len(results) == 1 else ', '.join(results)}")
     return out.text()
 
 
-def _launch(kernel: Kernel) -> str:
-    options = f"num_warps={kernel.warps}" + (f", num_stages={kernel.stages}" if kernel.stages else "")
+def _is_kept(kernel: Kernel, gpu: Gpu) -> bool:
+    """Whether alignment is all that is left to ask: not of descriptors, nor on AMD, where the storage's size counts."""
+    return gpu.name.startswith("sm_") and not kernel.descriptors
+
+
+def _options(kernel: Kernel) -> str:
+    return f"num_warps={kernel.warps}" + (f", num_stages={kernel.stages}" if kernel.stages else "")
+
+
+def _kept(kernel: Kernel) -> str:
+    return f"launch_{kernel.name} = Launch({kernel.name}, ({kernel.programs}, 1, 1), {_options(kernel)})\n"
+
+
+def _launch(kernel: Kernel, gpu: Gpu) -> str:
+    if _is_kept(kernel, gpu):
+        return f"launch_{kernel.name}({', '.join(kernel.buffers)})"
     arguments = [*kernel.buffers, *(made for _, made in kernel.descriptors)]
-    return f"{kernel.name}[({kernel.programs},)]({', '.join(arguments)}, {options})"
+    return f"{kernel.name}[({kernel.programs},)]({', '.join(arguments)}, {_options(kernel)})"
 
 
 def _allocated(buffer: Buffer, like: str) -> str:
