@@ -16,6 +16,9 @@ from synthesizer_svc.schedule.schedule import Value
 SAMPLES = 16
 """Elements whose average shifts one-pass variance: the shift then adds about 1/16 to the squares."""
 
+STATISTICS, ONLINE, CHUNKED = "softmax_stats", "online", "chunked"
+"""How maximum and sum of exponentials of a row are had; ``chunked`` is online, with a maximum for each chunk."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
@@ -30,7 +33,7 @@ def expanded(group: Group, choices: Mapping[str, Value]) -> tuple[Stage, ...]:
     """``moments`` and ``softstats`` as plain reductions (or one ``online`` reduction), as the schedule chooses."""
     out: list[Stage] = []
     # Online statistics are written for lanes along the row only.
-    online = choices.get("softmax_stats") == "online" and choices.get("lanes") != "outer"
+    online = choices.get(STATISTICS) in (ONLINE, CHUNKED) and choices.get("lanes") != "outer"
     renamed: dict[tuple[str, int], Expr] = {}
 
     def leaf(expr: Expr) -> Expr | None:

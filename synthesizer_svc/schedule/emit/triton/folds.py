@@ -91,6 +91,30 @@ def step(stage: Stage, name: str, x: str, position: str = "") -> list[str]:
     return [f"{name} = {combined(stage, name, x)}"]
 
 
+def chunked_start(stage: Stage, name: str, tile: Tile) -> list[str]:
+    """Online statistics with one maximum for a row: it is folded chunk by chunk, and lanes keep sums."""
+    kind = TL[stage.exprs[0].dtype]
+    return [
+        f"{name}_top = tl.max(tl.full({tile.shape}, {LOWEST}, {kind}), {tile.folding})",
+        f"{name}_sum = tl.zeros({tile.shape}, {kind})",
+    ]
+
+
+def chunked_step(name: str, x: str, tile: Tile) -> list[str]:
+    """One exponential an element, and a multiplication and addition: half of what lanes with own maxima need."""
+    return [
+        f"{name}_x = {x}",
+        f"{name}_next = tl.maximum({name}_top, tl.max({name}_x, {tile.folding}))",
+        f"{name}_sum = {name}_sum * tl.exp({name}_top - {name}_next) + tl.exp({name}_x - {name}_next)",
+        f"{name}_top = {name}_next",
+    ]
+
+
+def chunked_finish(name: str, tile: Tile) -> tuple[str, str]:
+    """Maximum and sum."""
+    return f"{name}_top", f"tl.sum({name}_sum, {tile.folding})"
+
+
 def combined(stage: Stage, a: str, b: str) -> str:
     """Two partial results as one."""
     dtype = stage.exprs[0].dtype

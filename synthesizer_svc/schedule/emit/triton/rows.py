@@ -20,7 +20,7 @@ from synthesizer_svc.schedule.index import Axis
 from synthesizer_svc.schedule.ir import Group, Plan, Stage
 from synthesizer_svc.schedule.lazy import Buffer
 from synthesizer_svc.schedule.schedule import Value
-from synthesizer_svc.schedule.stages import Pass, expanded, passes
+from synthesizer_svc.schedule.stages import CHUNKED, STATISTICS, Pass, expanded, passes
 
 R = "r"
 KEPT = ', eviction_policy="evict_last"'
@@ -240,14 +240,19 @@ class _Writer:
             self.values.load_options = PASSED if last else KEPT
             self.values.store_options = PASSED
         for stage in loop.stages:
-            if stage.kind == "reduce":
+            if self._is_chunked(stage):
+                tile.lines.extend(folds.chunked_start(stage, accumulator(stage), form))
+            elif stage.kind == "reduce":
                 tile.lines.extend(folds.start(stage, accumulator(stage), form))
             elif stage.kind == "scan":
                 tile.lines.extend(self._carry(stage))
         body = Frame(parent=tile, axes=set(loop.inner), results={s.name for s in loop.stages})
         self._columns(body, loop.inner, size, "start")
         for stage in loop.stages:
-            if stage.kind == "reduce":
+            if self._is_chunked(stage):
+                x = self._element(stage, body, form)
+                body.lines.extend(folds.chunked_step(accumulator(stage), x, form))
+            elif stage.kind == "reduce":
                 position = self.values.value(stage.exprs[1], body) if folds.is_arg(stage) else ""
                 x = self._element(stage, body, form)
                 body.lines.extend(folds.step(stage, accumulator(stage), x, position))
@@ -259,8 +264,13 @@ class _Writer:
         with tile.lines.block(f"for start in tl.range(0, {extent}, {size}{staged})"):
             tile.lines.extend(body.lines.lines)
         for stage in loop.stages:
-            if stage.kind == "reduce":
+            if self._is_chunked(stage):
+                self._result(stage, folds.chunked_finish(accumulator(stage), form), tile)
+            elif stage.kind == "reduce":
                 self._finished(stage, tile, form)
+
+    def _is_chunked(self, stage: Stage) -> bool:
+        return stage.op == "softstats" and self.choices.get(STATISTICS) == CHUNKED
 
     # ------------------------------------------------------------------ scans
 

@@ -6,6 +6,8 @@ many programs as there are tiles.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from shared.chips import Gpu
 from shared.events import Bound
 from synthesizer_svc.schedule.emit.algorithms import algorithms
@@ -14,7 +16,7 @@ from synthesizer_svc.schedule.emit.triton.tiles import LOOP, PER_THREAD_MAX, WHO
 from synthesizer_svc.schedule.emit.triton.types import blocks, power_of_two
 from synthesizer_svc.schedule.ir import Group
 from synthesizer_svc.schedule.schedule import Decision, Value
-from synthesizer_svc.schedule.stages import expanded, passes
+from synthesizer_svc.schedule.stages import CHUNKED, STATISTICS, expanded, passes
 
 PER_THREAD = 16
 WIDE_PER_THREAD = 32
@@ -32,7 +34,15 @@ def decisions(group: Group, gpu: Gpu) -> list[Decision]:
     """All decisions of ``group``."""
     layout = layout_of(group)
     found = _folded(group, layout, gpu) if layout.inner else _elements(group, layout, gpu)
-    return [*found, *algorithms(group)]
+    return [*found, *(_with_chunks(each) if each.name == STATISTICS else each for each in algorithms(group))]
+
+
+def _with_chunks(decision: Decision) -> Decision:
+    return replace(
+        decision,
+        values=(*decision.values, CHUNKED),
+        why=f"{decision.why}; a maximum for each chunk needs fewer, and waits for all lanes",
+    )
 
 
 def _decision(

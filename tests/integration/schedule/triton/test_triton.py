@@ -62,8 +62,17 @@ def test_what_follows_a_sum_is_the_same_in_parts_of_the_columns(parts):
 
 
 @pytest.mark.timeout(600)
-def test_a_window_over_a_copy_with_channels_last_is_as_exact_as_torch():
-    assert child("interpreted", "half_windows", "1", "input=channels_last", "taps=unrolled") == []
+@pytest.mark.parametrize("laid", ["channels_last", "direct"])
+def test_a_window_over_its_input_or_a_copy_of_it_is_as_exact_as_torch(laid):
+    assert child("interpreted", "half_windows", "1", f"input={laid}", "taps=unrolled") == []
+
+
+@pytest.mark.timeout(600)
+def test_one_maximum_for_each_chunk_of_a_row_gives_the_same_softmax():
+    chosen = ("row=loop", "softmax_stats=chunked")
+    names = ("softmax", "nothing_in_a_part", "masked_rows", "cross_entropy")
+    assert child("interpreted", "long", "2", *names, "columns=1024", *chosen) == []
+    assert child("interpreted", "normalisations,losses", "0", *chosen) == []
 
 
 def test_only_windows_that_slide_along_memory_are_offered_a_copy_with_channels_last():
