@@ -120,7 +120,7 @@ def test_defaults_compile_for_hopper_within_its_limits():
 def test_taps_are_fetched_in_whole_lines_from_a_copy_with_channels_last():
     conv1d = "examples/operators/gpu/conv1d.py"
     for choices, kernels, narrow in (
-        ((), {"g1_pack", "g1"}, True),
+        (("input=direct",), {"g1_pack", "g1"}, True),
         (("input=channels_last",), {"g1_pack", "g1_turn", "g1"}, False),
     ):
         (found,) = child("offline", "sm_90", "0", conv1d, *choices)["conv1d"]
