@@ -12,7 +12,6 @@ from shared.events import Bound
 from synthesizer_svc.schedule import expr as ex
 from synthesizer_svc.schedule import index as ix
 from synthesizer_svc.schedule.emit.triton.copies import Copy, read_from
-from synthesizer_svc.schedule.emit.triton.descriptors import DESCRIPTOR
 from synthesizer_svc.schedule.emit.triton.matrix import Product, product_of
 from synthesizer_svc.schedule.emit.triton.spans import directly
 from synthesizer_svc.schedule.expr import Condition, Expr
@@ -48,7 +47,7 @@ def input_of(plan: Plan, product: Product) -> Input | None:
         if load is None:
             continue
         buffer = plan.buffer(load.attr[0])
-        places = places_of(load.attr[1][0], factor.attr if factor.op == "guard" else (), buffer)
+        places = _places(load.attr[1][0], factor.attr if factor.op == "guard" else (), buffer)
         moved = [bool(set(p.axes()) & set(product.taps)) for p in places]
         slides = any(tap and set(p.axes()) & set(mine) for p, tap in zip(places, moved, strict=True))
         channels = [d for d, p in enumerate(places) if p.coefficient(product.channels) == 1 and not moved[d]]
@@ -58,7 +57,7 @@ def input_of(plan: Plan, product: Product) -> Input | None:
     return None
 
 
-def places_of(offset: Index, conditions: tuple[Condition, ...], buffer: Buffer) -> tuple[Index, ...]:
+def _places(offset: Index, conditions: tuple[Condition, ...], buffer: Buffer) -> tuple[Index, ...]:
     """``offset`` by dimensions of ``buffer``; empty where it might cross from one into another."""
     shape, strides = buffer.shape, buffer.strides
     if strides != ix.contiguous(shape) or not all(isinstance(t, Axis) and c > 0 for t, c in offset.terms.items()):
@@ -84,20 +83,16 @@ def places_of(offset: Index, conditions: tuple[Condition, ...], buffer: Buffer) 
     return tuple(places) if ix.linear(tuple(places), strides) == offset else ()
 
 
-def decision(product: Product, itemsize: int, *, boxes: bool) -> Decision:
-    """Laid out anew by default where channels make whole lines: a tenth faster on an H200, the copy included.
-
-    ``boxes``: taps can be fetched by descriptors, too.
-    """
+def decision(product: Product, itemsize: int) -> Decision:
+    """Laid out anew by default where channels make whole lines: a tenth faster on an H200, the copy included."""
     lines = product.channels.extent * itemsize % LINE_BYTES == 0 and product.channels.extent >= CHANNELS_MANY
     return Decision(
         group=product.group.name,
         name=KEY,
-        values=(DIRECT, LAST, DESCRIPTOR) if boxes else (DIRECT, LAST),
+        values=(DIRECT, LAST),
         default=LAST if lines else DIRECT,
         pays_when=(Bound.LATENCY, Bound.COMPUTE),
-        why="with channels side by side every tap is fetched in whole lines; that takes a copy and one kernel more"
-        + ("; descriptors have the copy engine fetch taps where they are" if boxes else ""),
+        why="with channels side by side every tap is fetched in whole lines; that takes a copy and one kernel more",
     )
 
 

@@ -11,8 +11,6 @@ from shared.chips import Gpu
 from shared.dtypes import DType
 from synthesizer_svc.schedule import expr as ex
 from synthesizer_svc.schedule import index as ix
-from synthesizer_svc.schedule.emit.triton import channels_last
-from synthesizer_svc.schedule.emit.triton.boxes import Box, box_of, boxed
 from synthesizer_svc.schedule.emit.triton.descriptors import DESCRIPTOR, Descriptor, descriptor_of, possible
 from synthesizer_svc.schedule.emit.triton.matrix import Product
 from synthesizer_svc.schedule.emit.triton.matrix_tiles import (
@@ -39,11 +37,8 @@ def emit_product(
     found: Product, buffers: tuple[Buffer, ...], choices: Mapping[str, Value], gpu: Gpu, *, wide: bool
 ) -> Kernel:
     """The kernel of a product. ``choices`` are complete for its space; ``buffers`` are those it reads and writes."""
-    known = {b.name: b for b in buffers}
-    by_boxes = None if wide else _by_boxes(found, known, choices)
-    placed_so = by_boxes or found
     turned = choices.get("orientation", "rows") == "columns"
-    oriented = placed_so.turned() if turned else placed_so
+    oriented = found.turned() if turned else found
     tile = Tile.parse(str(choices["tile"]))
     m, n, _ = oriented.sizes
     count = blocks(m, tile.m) * blocks(n, tile.n) * oriented.batches
@@ -53,11 +48,10 @@ def emit_product(
         product=oriented,
         tile=tile,
         choices=choices,
-        buffers=known,
+        buffers={b.name: b for b in buffers},
         wide=wide,
         count=count,
         programs=programs,
-        boxed=by_boxes is not None,
     )
     text = writer.text()
     return Kernel(
@@ -69,12 +63,6 @@ def emit_product(
         stages=min(int(choices["stages"]), stages_fit(tile, oriented, gpu)),
         descriptors=tuple((d.name, d.made) for d in writer.descriptors.values()),
     )
-
-
-def _by_boxes(found: Product, buffers: Mapping[str, Buffer], choices: Mapping[str, Value]) -> Product | None:
-    """``found`` as the copy engine can fetch it tap by tap, where that is asked for and possible."""
-    asked = choices.get(channels_last.KEY) == DESCRIPTOR and unrolled(found, choices.get("taps"))
-    return boxed(found, buffers) if asked else None
 
 
 @dataclass
@@ -97,10 +85,8 @@ class _Writer:
     wide: bool
     count: int
     programs: int
-    boxed: bool = False
-    """Of a window: what can be is fetched by boxes."""
     batch: Values = field(init=False)
-    descriptors: dict[str, Descriptor | Box] = field(default_factory=dict)
+    descriptors: dict[str, Descriptor] = field(default_factory=dict)
     """By the side they are fetched for."""
 
     def __post_init__(self) -> None:
@@ -222,7 +208,7 @@ class _Writer:
             for side in sides.values():
                 expr, name = ex.rewrite(side.expr, tap), f"{side.name}_x{number}"
                 if side.name in self.descriptors:
-                    body.add(f"{name} = {self._fetched(side.name, tap)}")
+                    body.add(f"{name} = {self._fetched(side.name)}")
                     continue
                 factor(side.values, side.body, expr, self.product.dtype, self.buffers, (depth,), name)
                 body.extend(side.body.lines.lines)
@@ -236,11 +222,6 @@ class _Writer:
     def _describe(self, pairs: list[tuple[Span, Span]], depth: Span) -> None:
         """Descriptors of both factors' pieces, where they are asked for and possible."""
         found = self.product
-        if self.boxed:
-            spans = {span.name: (span, expr) for pair in pairs for span, expr in zip(pair, (found.a, found.b), strict=True)}
-            boxes = (box_of(found, expr, span, depth, self.buffers) for span, expr in spans.values())
-            self.descriptors |= {name: box for name, box in zip(spans, boxes, strict=True) if box is not None}
-            return
         if self.choices.get("loads") != DESCRIPTOR or self.wide or not possible(found, self.buffers):
             return
         for row, column in pairs:
@@ -249,15 +230,11 @@ class _Writer:
                 assert made is not None
                 self.descriptors[span.name] = made
 
-    def _fetched(self, side: str, tap: Mapping[Axis, ix.Index]) -> str:
+    def _fetched(self, side: str) -> str:
         """A tile in the shape that the product takes: rows by depth, or depth by columns."""
         descriptor, dim = self.descriptors[side], side[0]
-        axes: tuple[Axis, ...] = getattr(self.product, dim)
-        first = {span.name: start for span, start in self._pieces(dim, axes, self._extent(dim))}
-        if isinstance(descriptor, Box):
-            text = descriptor.load(tap, self.batch, (axes[0], first[side]), self.product.channels)
-        else:
-            text = descriptor.load(first[side], "k")
+        first = {span.name: start for span, start in self._pieces(dim, getattr(self.product, dim), self._extent(dim))}
+        text = descriptor.load(first[side], "k")
         return text if descriptor.turned is (dim == "n") else f"tl.trans({text})"
 
     def _extent(self, dim: str) -> int:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from shared.chips import Gpu
-from synthesizer_svc.schedule.emit.triton import boxes, channels_last, inline, matrix_tiles, pack, split
+from synthesizer_svc.schedule.emit.triton import channels_last, inline, matrix_tiles, pack, split
 from synthesizer_svc.schedule.emit.triton.matrix import product_of
 from synthesizer_svc.schedule.emit.triton.memory_types import narrowed
 from synthesizer_svc.schedule.emit.triton.merge import merged
-from synthesizer_svc.schedule.emit.triton.rows import buffers_of
-from synthesizer_svc.schedule.emit.triton.values import is_wide
 from synthesizer_svc.schedule.ir import Group, Plan
 from synthesizer_svc.schedule.schedule import Decision, Schedule
 
@@ -74,7 +71,7 @@ def decisions(plan: Plan) -> list[Decision]:
     return [inline.decision(source) for source in sources if source is not None]
 
 
-def window_decisions(plan: Plan, group: Group, gpu: Gpu) -> list[Decision]:
+def window_decisions(plan: Plan, group: Group) -> list[Decision]:
     """Whether the weights and the input of a window are laid out anew."""
     product = product_of(plan, group)
     if product is None:
@@ -83,8 +80,4 @@ def window_decisions(plan: Plan, group: Group, gpu: Gpu) -> list[Decision]:
     found = channels_last.input_of(plan, product)
     if found is None:
         return weights
-    used = buffers_of(plan, group)
-    fetched = boxes.boxed(product, {b.name: b for b in used}) is not None
-    by_engine = gpu.copy_engine and not is_wide(used) and fetched
-    itemsize = plan.buffer(found.load.attr[0]).dtype.itemsize
-    return [*weights, channels_last.decision(product, itemsize, boxes=by_engine)]
+    return [*weights, channels_last.decision(product, plan.buffer(found.load.attr[0]).dtype.itemsize)]

@@ -17,7 +17,7 @@ def space(plan: Plan, gpu: Gpu) -> Space:
     for group in narrow.groups:
         found += kernel_decisions(narrow, default.get(group.name, group), gpu)
     for group in usual.groups:
-        found += prepare.window_decisions(usual, group, gpu)
+        found += prepare.window_decisions(usual, group)
         parts = split.decision(usual, group, gpu)
         found += [parts] if parts is not None else []
     for place in range(len(usual.groups)):
