@@ -50,6 +50,12 @@ def beside(operator: Path, artefact: str | None) -> dict[str, Any]:
     return told
 
 
+def portable(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Without places of this machine."""
+    best = {key: value for key, value in (result.get("best") or {}).items() if key != "artefact"}
+    return {key: value for key, value in result.items() if key not in ("run_dir", "best")} | {"best": best or None}
+
+
 def times(values: float | None) -> str:
     return "-" if values is None else f"{values:.2f}"
 
@@ -173,7 +179,7 @@ def main(
         command = f"python -m tests.bench.gpu_operators --evaluations {evaluations}"
         date = f"{datetime.now(UTC):%Y-%m-%d}"
         kept |= {"command": command, "machine": machine(), "evaluations": evaluations, "date": date}
-        kept["operators"][name] = {"asked": evaluations, "result": result, "beside": around}
+        kept["operators"][name] = {"asked": evaluations, "result": portable(result), "beside": around}
         file.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
         click.echo(f"{row(name, kept['operators'][name])} {result['wall_s']:.0f} s")
         click.echo(beside_row(name, kept["operators"][name]))

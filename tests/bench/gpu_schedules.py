@@ -88,9 +88,23 @@ def measure(folder, seconds):
     print(f"copy {told['copy_gb_s']:.0f} GB/s", flush=True)
     for operator in sorted(folder.glob("*/operator.py")):
         if time.monotonic() < deadline:
-            told[operator.parent.name] = times(operator, deadline)
+            told[operator.parent.name] = alone(operator, deadline - time.monotonic())
             print(operator.parent.name, json.dumps(told[operator.parent.name]), flush=True)
-    (folder / "times.json").write_text(json.dumps(told, indent=1))
+            (folder / "times.json").write_text(json.dumps(told, indent=1))
+
+
+def alone(operator, seconds):
+    """Times of an operator in a process of its own, and in another after a module that the process does not survive."""
+    rows, deadline = {}, time.monotonic() + seconds
+    while True:
+        left = str(max(0.0, deadline - time.monotonic()))
+        command = [sys.executable, __file__, "one", str(operator.parent), *rows, "--seconds", left]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        for row in found:
+            rows |= row
+        if done.returncode == 0 or not found:
+            return rows
 
 
 def compile_all(folder):
@@ -126,20 +140,24 @@ def on_device(operator):
     return model, inputs, [*inputs, *(p.detach() for p in model.state_dict().values())]
 
 
-def times(operator, deadline):
-    """Milliseconds of an operator's baselines and modules, by name."""
+def times(folder, deadline, known):
+    """Print milliseconds of an operator's baselines and modules, one by one, but for those ``known``.
+
+    Ends the process where a module leaves the device in a state that nothing else can be timed in.
+    """
     import torch
 
-    model, inputs, tensors = on_device(operator)
+    model, inputs, tensors = on_device(folder / "operator.py")
     with torch.inference_mode():
-        compiled = torch.compile(model)
-        expected = model(*inputs)
-        rows = {"eager": median(lambda: model(*inputs)), "compiled": median(lambda: compiled(*inputs))}
-        for path in sorted(operator.parent.glob("k*.py")):
-            if time.monotonic() < deadline:
-                rows[path.stem] = one(path, tensors, expected)
-    torch.cuda.empty_cache()
-    return rows
+        expected, compiled = model(*inputs), torch.compile(model)
+        for name, call in (("eager", model), ("compiled", compiled)):
+            if name not in known:
+                print(json.dumps({name: median(lambda call=call: call(*inputs))}), flush=True)
+        for path in sorted(folder.glob("k*.py")):
+            if path.stem in known or time.monotonic() > deadline:
+                continue
+            print(json.dumps({path.stem: one(path, tensors, expected)}), flush=True)
+            torch.cuda.synchronize()  # raises what the module left behind
 
 
 def one(path, tensors, expected):
@@ -155,7 +173,7 @@ def one(path, tensors, expected):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["write", "time", "compile"])
+    parser.add_argument("what", choices=["write", "time", "compile", "one"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("operators", nargs="*")
     parser.add_argument("--draws", type=int, default=4)
@@ -165,6 +183,8 @@ def main():
         write(given.folder, given.draws, given.operators)
     elif given.what == "compile":
         compile_one(given.folder)
+    elif given.what == "one":
+        times(given.folder, time.monotonic() + given.seconds, given.operators)
     else:
         measure(given.folder, given.seconds)
 
