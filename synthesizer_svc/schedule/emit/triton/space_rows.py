@@ -40,7 +40,7 @@ def decisions(group: Group, gpu: Gpu) -> list[Decision]:
 def _with_chunks(decision: Decision) -> Decision:
     return replace(
         decision,
-        values=(*decision.values, CHUNKED),
+        values=(decision.values[0], CHUNKED, *decision.values[1:]),
         why=f"{decision.why}; a maximum for each chunk needs fewer, and waits for all lanes",
     )
 
