@@ -2,7 +2,8 @@
 
 The controller's clock runs over all of it: a clock that stopped earlier would be one in the candidate's reach. What it
 comes to is measured with a kernel of the evaluator's own in a candidate's place, once a worker, in blocks of two
-lengths. Of these the quick ones count, so that little rather than much is taken off a candidate's blocks.
+lengths. The lower end of the interval of its median is taken off a candidate's blocks: little rather than much, but no
+less than that, because what is left is charged to a candidate and to no baseline.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from evaluator_svc.runner.layout import set_bytes
 from evaluator_svc.runner.process import Ran
 from evaluator_svc.scratch import BUILD, Scratch
 from evaluator_svc.signature import Signature
+from evaluator_svc.statistics import agreeing_needed
 from evaluator_svc.target import Target
 from evaluator_svc.tensors import TensorSpec
 from evaluator_svc.toolchains import Built
@@ -34,10 +36,10 @@ SPEC = TensorSpec(shape=(1 << 24,), dtype=DType.F32)
 """Larger than caches: its calls come from memory, as a candidate's do."""
 SHORT, LONG = 8, 32
 """Calls of a block."""
-BLOCKS, WARM_UP = 20, 3
+BLOCKS, WARM_UP = 100, 3
 """Blocks of either length that count, and that do not."""
-QUICK = 0.1
-"""Of the blocks so many are as quick, or quicker."""
+ERROR = 0.05
+"""Of the interval to its lower side: of so many short blocks, 35 lie below it."""
 CALL_S = 20.0
 
 
@@ -71,9 +73,11 @@ def sets_of(memory_bytes: int) -> int:
 
 
 def besides(short: Sequence[float], long: Sequence[float]) -> float:
-    """From the times of blocks of ``SHORT`` and of ``LONG`` calls (pure)."""
+    """From the times of blocks of ``SHORT`` and of ``LONG`` calls, enough for an interval (pure)."""
     call_ns = max(0.0, (statistics.median(long) - statistics.median(short)) / (LONG - SHORT))
-    return max(0.0, sorted(short)[int(QUICK * len(short))] - SHORT * call_ns)
+    agreeing = agreeing_needed(len(short), ERROR)
+    assert agreeing is not None, "so few blocks have no interval"
+    return max(0.0, sorted(short)[len(short) - agreeing] - SHORT * call_ns)
 
 
 async def _block(runner: HostedRunner, calls: int) -> int:

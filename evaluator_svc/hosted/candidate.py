@@ -25,6 +25,7 @@ import torch
 from evaluator_svc.hosted import results, wire
 from evaluator_svc.hosted.model import NAME, Model, NotLoaded, executed
 from evaluator_svc.hosted.native import Native
+from evaluator_svc.hosted.results_page import ResultsPage
 from evaluator_svc.hosted.wire import Kind, Verb
 
 CHANNEL = 4
@@ -90,19 +91,24 @@ class _Candidate:
         os.environ["OMP_NUM_THREADS"] = str(told["threads"])
         if not told["processes"]:
             torch.compile = _no_compiler
-        self._codes = {getattr(torch, name): code for code, name in enumerate(DTYPES)}
         self._mutates: list[int] = told["mutates"]
         self._n_in, self._n_out = len(told["inputs"]), int(told["outputs"])
         self._shared = [self._tensors(set_) for set_ in range(int(told["sets"]))]
         self._private = [self._copies(tensors) for tensors in self._shared]
+        self._results = ResultsPage(
+            page,
+            sets=len(self._shared),
+            outputs=self._n_out,
+            codes={getattr(torch, name): code for code, name in enumerate(DTYPES)},
+            device=self._device,
+            shares=self._kept,
+        )
         self._held: dict[int, Any] = {}
         """What was returned, by set, until its next call: a baseline's results are kept as long."""
         self._reuses = False
         """It returns memory that an earlier result lies in."""
         self._last: list[int] = []
         """Sets of the last block."""
-        self._packed: dict[tuple[Any, ...], list[bytes]] = {}
-        """Descriptions of results by their kinds."""
         self._model: Model | None = None
         self._offline: Any = None
         self._ready: list[list[Any]] = []
@@ -171,19 +177,13 @@ class _Candidate:
         A kernel may return the same memory each time. Then results are copied, as part of the call: the reference's
         stay what they are, too. The block in which that is found is made once more.
         """
-        wire.forget(self._page, len(self._shared) * self._n_out)
-        if self._kept:
-            wire.unshare(self._page, len(self._shared) * self._n_out)
+        self._results.forget()
         spent_ns = self._calls(calls, first_set)
-        if not self._reuses and self._crowded():
+        # Where results lie is known before they are there: it is told while a device still works on them.
+        if self._tell() and not self._reuses:
             self._reuses = True
             spent_ns = self._calls(calls, first_set)
-        # Where results lie is known before they are there: it is told while a device still works on them.
-        for set_ in self._last:
-            outputs = self._outputs(set_)
-            self._tell(set_, outputs)
-            if self._kept:
-                self._share(set_, outputs)
+            self._tell()
         self._device.finish()
         if spent_ns is not None:
             wire.write_clock(self._page, spent_ns)
@@ -198,15 +198,9 @@ class _Candidate:
             spent_ns: int | None = self._device.repeated(self._turn(), order)
         return spent_ns
 
-    def _crowded(self) -> bool:
-        """Whether results of two calls of the last block lie in the same memory."""
-        places: dict[int, int] = {}
-        return any(
-            places.setdefault(one.data_ptr(), set_) != set_
-            for set_ in self._last
-            for one in results.outputs_of(self._held[set_])
-            if type(one) is torch.Tensor and one.layout is torch.strided
-        )
+    def _tell(self) -> bool:
+        """Tell the results of the last block; whether calls on two sets returned the same memory."""
+        return self._results.tell((set_, self._outputs(set_)) for set_ in self._last)
 
     def _turn(self) -> Callable[[int], None]:
         """One call on a set."""
@@ -232,32 +226,11 @@ class _Candidate:
 
     def _outputs(self, set_: int) -> list[Any]:
         """What was returned last, then what the mutable inputs hold now."""
+        returned = results.outputs_of(self._held[set_])
+        if not self._mutates:
+            return returned
         private = self._private[set_]
-        return [*results.outputs_of(self._held[set_]), *(private[position] for position in self._mutates)]
-
-    def _tell(self, set_: int, outputs: list[Any]) -> None:
-        """Describe the results of a set on the shared page. The clock is still running: what is as it was with another
-        set is not looked at again.
-        """
-        kinds = tuple(map(results.kind, outputs))
-        if kinds in self._packed:
-            for output, (packed, one) in enumerate(zip(self._packed[kinds], outputs, strict=True)):
-                wire.put(self._page, set_ * self._n_out + output, packed, self._device.address(one))
-            return
-        described = results.described(outputs, self._n_out, self._codes, self._device)
-        for output, result in enumerate(described):
-            wire.pack(self._page, set_ * self._n_out + output, result)
-        if any(result.claim != wire.Claim.TENSOR for result in described):
-            wire.write_text(self._page, results.remark(outputs, self._n_out))
-        elif None not in kinds:
-            self._packed[kinds] = [wire.packed(result) for result in described]
-
-    def _share(self, set_: int, outputs: list[Any]) -> None:
-        """Tell the allocations that the results of a set lie in."""
-        for output, one in enumerate(outputs[: self._n_out]):
-            found = self._device.share(one.data_ptr()) if results.kind(one) is not None else None
-            if found is not None:
-                wire.share(self._page, len(self._shared) * self._n_out, set_ * self._n_out + output, *found)
+        return [*returned, *(private[position] for position in self._mutates)]
 
     def _export(self) -> None:
         """Copy what is held to the shared outputs. More than fits is left; the controller refuses its shape."""

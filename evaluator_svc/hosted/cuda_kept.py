@@ -51,6 +51,8 @@ class Kept:
         """By address,"""
         self._bases: list[int] = []
         """and where they begin."""
+        self._lies: dict[int, _Known] = {}
+        """By the address of a result, so that nothing is looked for that was found in this block."""
         self._block = 0
 
     def input_address(self, set_: int, index: int) -> int:
@@ -96,6 +98,9 @@ class Kept:
 
         The clock is running: the driver is asked once for an allocation, and in every block whether it is still that.
         """
+        known = self._lies.get(address)
+        if known is not None and known.asked == self._block:
+            return known.handle, address - known.base
         if self._base <= address < self._end:
             return self._handle, address - self._base
         place = bisect_right(self._bases, address) - 1
@@ -104,6 +109,7 @@ class Kept:
             known = self._asked(address, known)
             if known is None:
                 return None
+        self._lies[address] = known
         return known.handle, address - known.base
 
     def _asked(self, address: int, known: _Known | None) -> _Known | None:
@@ -122,6 +128,7 @@ class Kept:
         made = _Known(extent.base, extent.base + extent.size, identity, handle, self._block)
         self._known = sorted([made, *(one for one in self._known if one not in gone)], key=lambda one: one.base)
         self._bases = [one.base for one in self._known]
+        self._lies.clear()
         return made
 
 

@@ -17,13 +17,6 @@ def outputs_of(result: Any) -> list[Any]:
     return list(result) if type(result) in (list, tuple) else [result]
 
 
-def kind(one: Any) -> tuple[Any, ...] | None:
-    """All that a description of a result depends on, but for its place; None for what has none."""
-    if type(one) is not torch.Tensor or one.layout is not torch.strided:
-        return None
-    return one.dtype, one.shape, one.stride(), one.device, one.is_neg(), one.is_conj(), one.is_nested
-
-
 def described(outputs: Sequence[Any], expected: int, codes: dict[torch.dtype, int], device: Any) -> list[Result]:
     """One entry for each of the ``expected`` outputs of the operator. ``codes`` numbers the element types."""
     if len(outputs) != expected:

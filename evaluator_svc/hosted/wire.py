@@ -93,7 +93,7 @@ def page_bytes(results: int, *, kept: bool = False) -> int:
 
 def pack(page: memoryview, place: int, result: Result) -> None:
     """Write the ``place``-th result: sets x outputs."""
-    put(page, place, packed(result), result.address)
+    slot(page, place)[:] = packed(result)
 
 
 def packed(result: Result) -> bytes:
@@ -103,11 +103,15 @@ def packed(result: Result) -> bytes:
     return _ENTRY.pack(1, result.claim, result.dtype, result.ndim, result.address, *shape, *strides)
 
 
-def put(page: memoryview, place: int, entry: bytes, address: int) -> None:
-    """Write the ``place``-th result, which is as ``entry`` but for its address."""
+def placed(entry: bytes, address: int) -> bytes:
+    """A result that is as ``entry`` but for its address."""
+    return entry[:_ADDRESS_AT] + _ADDRESS.pack(address) + entry[_ADDRESS_AT + _ADDRESS.size :]
+
+
+def slot(page: memoryview, place: int) -> memoryview:
+    """Where the ``place``-th result is written, as ``packed`` made it."""
     at = _RESULTS + place * _ENTRY.size
-    page[at : at + _ENTRY.size] = entry
-    _ADDRESS.pack_into(page, at + _ADDRESS_AT, address)
+    return page[at : at + _ENTRY.size]
 
 
 def forget(page: memoryview, places: int) -> None:
@@ -116,9 +120,15 @@ def forget(page: memoryview, places: int) -> None:
     CLOCK.pack_into(page, REPORT_BYTES, -1)
 
 
-def share(page: memoryview, places: int, place: int, handle: bytes, offset: int) -> None:
-    """Tell the allocation that the ``place``-th of ``places`` results lies in."""
-    _SHARED.pack_into(page, _RESULTS + places * _ENTRY.size + place * _SHARED.size, 1, offset, handle)
+def handle_slot(page: memoryview, places: int, place: int) -> memoryview:
+    """Where it is told which allocation the ``place``-th of ``places`` results lies in."""
+    at = _RESULTS + places * _ENTRY.size + place * _SHARED.size
+    return page[at : at + _SHARED.size]
+
+
+def share(slot: memoryview, handle: bytes, offset: int) -> None:
+    """Tell the allocation that a result lies in."""
+    _SHARED.pack_into(slot, 0, 1, offset, handle)
 
 
 def unshare(page: memoryview, places: int) -> None:

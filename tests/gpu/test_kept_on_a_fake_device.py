@@ -141,8 +141,8 @@ def test_work_that_ends_before_the_answer_is_nobodys_fault(lab) -> None:
 LYING = """
 from evaluator_svc.hosted import wire
 true = wire.share
-def lie(page, places, place, handle, offset):
-    true(page, places, place, {handle}, {offset})
+def lie(slot, handle, offset):
+    true(slot, {handle}, {offset})
 wire.share = lie
 """
 LIES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import statistics
 
 import pytest
@@ -13,14 +14,27 @@ from tests.unit.evaluator.contest import ROUND_TRIP_NS, WORK_NS, Baselines, cont
 US = 1_000
 
 
-def test_it_is_what_a_quick_short_block_takes_less_its_calls():
-    off = [500 * US + extra * US for extra in range(0, 200, 10)]
-    short, long = ([one + calls * 30 * US for one in off] for calls in (off_calls.SHORT, off_calls.LONG))
-    assert off_calls.besides(short, long) == pytest.approx(520 * US)
+def blocks(off):
+    """Times of short and of long blocks of calls of 30 us that take ``off`` besides."""
+    return ([one + calls * 30 * US for one in off] for calls in (off_calls.SHORT, off_calls.LONG))
+
+
+def test_it_is_what_a_short_block_takes_less_its_calls():
+    assert off_calls.besides(*blocks([500 * US] * off_calls.BLOCKS)) == pytest.approx(500 * US)
+
+
+def test_where_it_scatters_it_is_less_than_its_median_and_near_it():
+    draw = random.Random(1)
+    found = []
+    for _ in range(200):
+        off = [draw.lognormvariate(0.0, 0.2) * 400 * US for _ in range(off_calls.BLOCKS)]
+        found.append(off_calls.besides(*blocks(off)))
+    assert sum(one > 400 * US for one in found) <= 0.05 * len(found)
+    assert statistics.median(found) > 0.9 * 400 * US
 
 
 def test_calls_are_never_taken_for_less_than_nothing():
-    assert off_calls.besides([100 * US] * 20, [90 * US] * 20) == 100 * US
+    assert off_calls.besides([100 * US] * 99, [90 * US] * 99) == 100 * US
 
 
 def test_no_block_is_less_than_a_quarter_of_what_it_took():
