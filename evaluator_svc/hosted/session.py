@@ -6,23 +6,22 @@ and between an answer and the reading of its results no instruction of it runs.
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evaluator_svc.arrays import on_host
-from evaluator_svc.hosted import outputs as contract
 from evaluator_svc.hosted import wire
 from evaluator_svc.hosted.child import CPU, Candidate, Child
-from evaluator_svc.hosted.device_memory import DeviceMemory, Unreadable
+from evaluator_svc.hosted.device_memory import DeviceMemory
 from evaluator_svc.hosted.device_rest import Rest
-from evaluator_svc.hosted.strided import Strided
+from evaluator_svc.hosted.outside import Outside, early_ns
+from evaluator_svc.hosted.reading import Reading
 from evaluator_svc.hosted.wire import Kind, Verb
 from evaluator_svc.hosted.zygote import Zygote
 from evaluator_svc.layers import Layer
@@ -30,7 +29,7 @@ from evaluator_svc.runner import ending
 from evaluator_svc.runner.box import RunnerLimits
 from evaluator_svc.runner.buffers import Buffers
 from evaluator_svc.runner.ending import RunFailure, failure
-from evaluator_svc.runner.process import HIDDEN_EACH_NS, HIDDEN_NS, HIDDEN_SHARE, Ran
+from evaluator_svc.runner.process import Ran
 from evaluator_svc.runner.protocol import Report
 from evaluator_svc.tensors import TensorSpec
 from shared.errors import Retryable
@@ -40,14 +39,17 @@ PRIMING_CALLS = 2
 EXIT_S, EXIT_POLL_S = 1.0, 0.001
 """For threads that were joined to be gone. On a busy machine that takes a while; a thread that still computes gains
 nothing by it, because results were read before, and are compared afterwards."""
-WAKING_CPU_NS = 150_000
-"""Processor time for an empty command to a process that was frozen; all above it is charged to the call."""
-EARLY_NS = 20_000_000
-"""As ``HIDDEN_NS`` is for a native kernel: a process that was just forked copies pages when it first runs, which took
-2 ms on a busy machine. It is charged, so nothing is gained by as much."""
 BUSY = "the GPU is busy with others' work"
 QUICK_S = 30.0
 """At most, for loading and for warming up where nothing is compiled on first use."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Woken:
+    """Processor time of a candidate at the beginning of what counts as a call's, and what is charged of before, ns."""
+
+    before: int
+    early: int
 
 
 class Session:
@@ -76,31 +78,22 @@ class Session:
         rest: Rest | None = None,
     ) -> None:
         self._buffers, self._limits, self._granted = buffers, limits, candidate.threads + zygote.profile.driver_threads
-        self._early = self._worked = self._commands = 0
-        """Processor time before commands, beyond what waking takes, and all of it; how many commands there were."""
-        self._late = 0
-        """Time that a device worked on after answers, ns."""
-        self._sets, self._outputs, self._returned = sets, tuple(outputs), len(outputs) - mutated
-        self._inputs = os.fstat(buffers.inputs_fd)
+        self._outside = Outside()
+        self._sets = sets
         self._stained = candidate.stained
         self._kept, self._rest = kept, rest
         self.child = Child(zygote, candidate, buffers, limits, results=sets * len(outputs), kept=kept is not None)
         self._compiles = zygote.profile.processes
         self._fills = zygote.profile.device != CPU and kept is None
-        self._base = self.child.report().base
-        self._copies = copies
-        if self.child.exporting and not copies:  # what the candidate can write to is read once, and then judged
-            copies += [np.zeros((buffers.sets, spec.nbytes), dtype=np.uint8) for spec in buffers.outputs]
+        self._reading = Reading(self.child, buffers, copies, sets=sets, outputs=outputs, mutated=mutated, kept=kept)
 
     def output(self, set_: int, index: int) -> memoryview:
         """What was read last."""
-        if self._copies:
-            return memoryview(self._copies[index][set_])
-        return self._buffers.view(set_, index, output=True)
+        return self._reading.output(set_, index)
 
     def rows(self, index: int) -> NDArray[np.uint8]:
         """The same of all sets."""
-        return self._copies[index] if self._copies else self._buffers.rows(index, output=True)
+        return self._reading.rows(index)
 
     def load(self, primer: Sequence[Any] | None, *, primed: bool) -> RunFailure | None:
         """Load, warm up on ``primer`` (None: zeros) if ``primed``, seal."""
@@ -151,6 +144,52 @@ class Session:
 
     def _run(self, calls: int, first_set: int, timeout_s: float) -> Ran | RunFailure:
         child, observed = self.child, self.child.observed
+        woken = self._woken(calls, first_set, timeout_s)
+        if isinstance(woken, RunFailure):
+            return woken
+        answer, elapsed = child.ask(
+            Verb.RUN if calls else Verb.SETTLE, calls=calls, first_set=first_set, timeout_s=timeout_s
+        )
+        if isinstance(answer, RunFailure):
+            return answer
+        late, seen = self._stopped()
+        spent = observed.cpu_ns() - woken.before
+        self._outside.command(early=woken.early, worked=spent, late=seen)
+        failed = self._outside.began_early() or self._restless() or self._outside.went_on()
+        if failed is not None:
+            return child.end(failed)
+        page = child.page()
+        sets = sorted({(first_set + i) % self._sets for i in range(calls)})
+        failed = (
+            _thrown(child.report(), answer.kind) or self._exported(sets, timeout_s) or self._reading.read(page, sets)
+        )
+        failed = failed or self._mutated(first_set, calls)
+        if failed is not None:
+            return child.end(failed)
+        settle_ns = self._settled(page, sets, timeout_s)
+        if isinstance(settle_ns, RunFailure):
+            return settle_ns
+        clock = wire.read_clock(page) if calls and self._kept is None else None  # of no calls it is the last ones'
+        failed = ending.impossible_clock(clock, elapsed)
+        if failed is not None:
+            return child.end(failed)
+        return Ran(
+            elapsed_ns=elapsed + woken.early + late,
+            runner_ns=answer.spent_ns,
+            cpu_ns=spent,
+            return_code=0,
+            device_ns=clock,
+            on_device=child.on_device,
+            settle_ns=settle_ns,
+        )
+
+    def _woken(self, calls: int, first_set: int, timeout_s: float) -> _Woken | RunFailure:
+        """Thaw the candidate and give it the inputs of ``calls`` calls.
+
+        An empty command comes first, so that waking up is not timed; it also meets any answer that came too much. What
+        is worked for it counts as the call's, on the wall, too: the new inputs are in place by then.
+        """
+        child, observed = self.child, self.child.observed
         frozen = observed.cpu_ns()
         if self._kept is not None:
             self._kept.arrays.synchronise()  # what this process still does there is nobody else's work
@@ -158,8 +197,6 @@ class Session:
         if failed is not None:
             return child.end(failed)
         observed.thaw()
-        # An empty command first, so that waking up is not timed; it also meets any answer that came too much. What is
-        # worked for it counts as the call's, on the wall, too: the new inputs are in place by then.
         if self._fills:
             failed = self._asked(Verb.FILL, calls, first_set, timeout_s)
         else:
@@ -176,39 +213,29 @@ class Session:
             self._kept.flush()
         woken = observed.cpu_ns()
         before = woken if self._fills else frozen
-        early = max(0, woken - before - WAKING_CPU_NS)
-        answer, elapsed = child.ask(
-            Verb.RUN if calls else Verb.SETTLE, calls=calls, first_set=first_set, timeout_s=timeout_s
-        )
-        if isinstance(answer, RunFailure):
-            return answer
-        late = 0
+        return _Woken(before=before, early=early_ns(before, woken))
+
+    def _stopped(self) -> tuple[int, int]:
+        """Freeze the candidate, whose device first ends what it has still to do: that belongs to the call. How much of
+        it is charged, and how much was seen, ns.
+        """
+        charged = seen = 0
         if self._rest is not None:
-            # Freezing stops a processor only: what its device has still to do belongs to the call.
-            observed.stop()
+            self.child.observed.stop()  # freezing stops a processor only
             waited = self._rest.waited()
-            late, self._late = waited.charged, self._late + waited.seen
-        observed.freeze()
-        spent = observed.cpu_ns() - before
-        self._early, self._worked, self._commands = self._early + early, self._worked + spent, self._commands + 1
-        if self._early > EARLY_NS + HIDDEN_EACH_NS * self._commands + HIDDEN_SHARE * self._worked:
-            return child.end(ending.began_early(self._early))
-        failed = self._restless()
-        if failed is not None:
-            return child.end(failed)
-        if self._late > HIDDEN_NS + HIDDEN_EACH_NS * self._commands + HIDDEN_SHARE * self._worked:
-            return child.end(ending.went_on(self._late))
-        page = child.page()
-        sets = sorted({(first_set + i) % self._sets for i in range(calls)})
-        failed = _thrown(child.report(), answer.kind) or self._exported(sets, timeout_s) or self._read(page, sets)
-        failed = failed or self._mutated(first_set, calls)
-        if failed is not None:
-            return child.end(failed)
+            charged, seen = waited.charged, waited.seen
+        self.child.observed.freeze()
+        return charged, seen
+
+    def _settled(self, page: bytes, sets: Sequence[int], timeout_s: float) -> int | RunFailure:
+        """Ask again: a kernel that answered for itself is still running, and its true answer comes now. The time of
+        that, ns; or what outlived the block or came after it.
+        """
+        child, observed = self.child, self.child.observed
         crowded = observed.threads_alive() > self._granted
         failed = self._survivors()
         if failed is not None:
             return child.end(failed)
-        # Ask again: a kernel that answered for itself is still running, and its true answer comes now.
         observed.thaw()
         settled, settle_ns = child.ask(Verb.SETTLE, timeout_s=timeout_s)
         if isinstance(settled, RunFailure):
@@ -218,25 +245,11 @@ class Session:
         if failed is not None:
             return child.end(failed)
         if self._stained or crowded:
-            failed = self._changed(page, sets)
+            failed = self._reading.changed(page, sets)
         elif self._kept is not None and sets:
             # Of what is copied as a whole, what comes after the copy shows nowhere else. Which set it is nobody knows.
-            failed = self._changed(page, [secrets.choice(sets)])
-        if failed is not None:
-            return child.end(failed)
-        clock = wire.read_clock(page) if calls and self._kept is None else None  # of no calls it is the last ones'
-        failed = ending.impossible_clock(clock, elapsed)
-        if failed is not None:
-            return child.end(failed)
-        return Ran(
-            elapsed_ns=elapsed + early + late,
-            runner_ns=answer.spent_ns,
-            cpu_ns=spent,
-            return_code=0,
-            device_ns=clock,
-            on_device=self.child.on_device,
-            settle_ns=settle_ns,
-        )
+            failed = self._reading.changed(page, [secrets.choice(sets)])
+        return settle_ns if failed is None else child.end(failed)
 
     def _prime(self, limit: float) -> RunFailure | None:
         """One call, and one more if there is time: what is compiled on first use may be compiled again on the next."""
@@ -317,94 +330,6 @@ class Session:
         if others:
             return failure(Status.CHEAT, Layer.THREADS, processes=f"{others} alive after a call")
         return None
-
-    def _read(self, page: bytes, sets: Sequence[int]) -> RunFailure | None:
-        """Fill the outputs of ``sets``; or why that cannot be."""
-        failed = self._each(page, sets, self._fetch if self._kept is None else self._kept_read)
-        if self._kept is not None:
-            self._kept.arrays.synchronise()  # the candidate runs on after this: what it holds is copied by then
-        return failed
-
-    def _each(
-        self, page: bytes, sets: Sequence[int], fetch: Callable[[bytes, int, int, Strided], Strided | RunFailure]
-    ) -> RunFailure | None:
-        """Have every result of ``sets`` fetched, which gives where it lies; or why not."""
-        remark = wire.read_text(page)
-        for set_ in sets:
-            placed: list[Strided] = []
-            for output, spec in enumerate(self._outputs):
-                result = wire.unpack(page, set_ * len(self._outputs) + output)
-                failed = contract.refused(result, spec, output, remark)
-                if failed is not None:
-                    return failed
-                assert result is not None
-                found = fetch(page, set_, output, contract.strided(result, spec))
-                if isinstance(found, RunFailure):
-                    return found
-                placed.append(found)
-            # An operator that changes an input in place may return that input, too.
-            failed = contract.shared(placed[: self._returned])
-            if failed is not None:
-                return failed
-        return None
-
-    def _kept_place(self, page: bytes, set_: int, output: int, placed: Strided) -> Strided | RunFailure:
-        """A result among this process' addresses, where its allocation is mapped."""
-        assert self._kept is not None
-        told = wire.shared(page, self._sets * len(self._outputs), set_ * len(self._outputs) + output)
-        if told is None:
-            return contract.contract(Status.CHEAT, output, "lies in memory that cannot be shared", "")
-        try:
-            return replace(placed, address=self._kept.place(*told, placed.span))
-        except Unreadable as why:
-            return contract.contract(Status.CHEAT, output, str(why), "")
-
-    def _kept_read(self, page: bytes, set_: int, output: int, placed: Strided) -> Strided | RunFailure:
-        assert self._kept is not None
-        found = self._kept_place(page, set_, output, placed)
-        if isinstance(found, Strided):
-            self._kept.read(set_, output, found)
-        return found
-
-    def _kept_same(self, page: bytes, set_: int, output: int, placed: Strided) -> Strided | RunFailure:
-        assert self._kept is not None
-        found = self._kept_place(page, set_, output, placed)
-        if isinstance(found, Strided) and not self._kept.same(set_, output, found):
-            return _late(output)
-        return found
-
-    def _fetch(self, page: bytes, set_: int, output: int, placed: Strided) -> Strided | RunFailure:
-        del page
-        if self._base <= placed.address < self._base + self._buffers.layout.span:
-            return contract.contract(Status.CHEAT, output, "is the memory of an input", "")
-        if self.child.exporting:
-            self.output(set_, output)[:] = self._buffers.view(set_, output, output=True)
-            return placed
-        wrong = self.child.memory.where(placed, self._inputs)
-        if wrong is not None:
-            return contract.contract(Status.CHEAT, output, f"is {wrong}", "")
-        try:
-            self.child.memory.read(placed, self.output(set_, output))
-        except OSError:
-            if not self.child.observed.alive:
-                raise
-            return contract.contract(Status.CHEAT, output, "lies where nobody can read it", "")
-        return placed
-
-    def _changed(self, page: bytes, sets: Sequence[int]) -> RunFailure | None:
-        """Outputs that were written to after they had been returned: read them once more, and compare."""
-        if self._kept is not None:
-            return self._each(page, sets, self._kept_same)
-        first = {(set_, i): bytes(self.output(set_, i)) for set_ in sets for i in range(len(self._outputs))}
-        failed = self._read(page, sets)
-        for (set_, index), data in first.items():
-            if failed is None and self.output(set_, index) != data:
-                return _late(index)
-        return failed
-
-
-def _late(output: int) -> RunFailure:
-    return failure(Status.CHEAT, Layer.LATE, reason=f"output {output} changed after the call had returned")
 
 
 def _thrown(report: Report, kind: int, *, loading: bool = False) -> RunFailure | None:
