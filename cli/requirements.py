@@ -18,7 +18,7 @@ def require_chip(chip_id: str) -> chips.ChipSheet:
     sheet = chips.load(chip_id)
     found = state.of(sheet)
     if found.standing is Standing.NONE:
-        raise ChipError(f"chip `{chip_id}` has {found.said}")
+        raise ChipError(f"chip `{chip_id}` has {found}")
     missing = found.missing
     if missing and not sheet.without:
         what = ", ".join(missing)

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from cli import chip_list
 from shared import chips
 from shared.chips import ChipSheet, places, state
 from shared.errors import UserError
@@ -31,27 +33,29 @@ def command(context: click.Context, *, as_json: bool) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    sheets = [chips.load(chip_id) for chip_id in chips.known()]
+    found = [(sheet, state.of(sheet)) for sheet in map(chips.load, chips.known())]
     if as_json:
-        for sheet in sheets:
-            found = state.of(sheet)
+        for sheet, standing in found:
             click.echo(
                 json.dumps(
                     {
                         "chip": sheet.id,
                         "title": sheet.title,
-                        "state": found.standing.value,
-                        "missing": found.missing,
+                        "state": standing.standing.value,
+                        "missing": standing.missing,
                     }
                 )
             )
         return
+    console = Console()
     table = Table(box=None, header_style="bold")
-    for column in ("chip", "title", "languages", "state"):
-        table.add_column(column)
-    for sheet in sheets:
-        table.add_row(sheet.id, sheet.title, ", ".join(sheet.languages), str(state.of(sheet)))
-    Console().print(table)
+    for column in chip_list.COLUMNS:
+        table.add_column(column, no_wrap=column in ("chip", "state"))
+    for row in chip_list.rows(found):
+        table.add_row(*row)
+    console.print(table)
+    for head, what, ids in chip_list.remarks(found):
+        console.print(f"\n [bold]{escape(head)}[/bold]: {escape(what)}\n   {ids}", highlight=False)
 
 
 @command.command("check")

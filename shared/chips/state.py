@@ -10,8 +10,8 @@ from shared.chips import ChipSheet
 
 TOOLCHAINS = ("cpu", "nvidia", "amd", "riscv", "simulated")
 """That an evaluator of this version has; ``external`` has what its sheet names."""
-NO_TOOLCHAIN = "no toolchain in this version: give it one by a sheet of your own (docs/chips.md)"
-NO_ADAPTER = "no toolchain: its maker's is not public; name three commands in a sheet of your own (docs/chips.md)"
+NO_TOOLCHAIN = "none in this version; give it one by a sheet of your own (docs/chips.md)"
+NO_ADAPTER = "its maker's is not public; name three commands in a sheet of your own (docs/chips.md)"
 
 
 class Standing(StrEnum):
@@ -38,8 +38,6 @@ class State:
             for language, tools in self.languages.items()
             for tool, how in tools.items()
         ]
-        if self.standing is Standing.NONE:
-            return self.said
         head = f"{self.standing.value}: {self.said}" if self.said else self.standing.value
         return "; ".join([head, *needs] if self.said or not self.missing else needs)
 
