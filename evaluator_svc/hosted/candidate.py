@@ -178,6 +178,9 @@ class _Candidate:
         if not self._reuses and self._crowded():
             self._reuses = True
             spent_ns = self._calls(calls, first_set)
+        with torch.inference_mode():
+            for set_ in self._last:
+                self._held[set_] = results.settled(self._held[set_])
         # Where results lie is known before they are there: it is told while a device still works on them.
         for set_ in self._last:
             outputs = self._outputs(set_)
@@ -289,6 +292,14 @@ class _Candidate:
         wire.write_text(self._page, said)
 
     def _failed(self, error: BaseException, *, loading: bool) -> Kind:
+        try:
+            return self._noted(error, loading=loading)
+        except BaseException:  # noqa: BLE001 - an exception of the candidate's own may raise when it is asked what it is
+            kind = Kind.LOAD if loading else Kind.EXCEPTION
+            self._native.note(kind, "an exception that cannot be shown: asked for its text, it raises another")
+            return kind
+
+    def _noted(self, error: BaseException, *, loading: bool) -> Kind:
         kind = Kind.LOAD if loading else Kind.EXCEPTION
         if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
             kind = Kind.BAD_ALLOC

@@ -17,6 +17,20 @@ def outputs_of(result: Any) -> list[Any]:
     return list(result) if type(result) in (list, tuple) else [result]
 
 
+def settled(result: Any) -> Any:
+    """``result`` with what is only marked as negated negated (``z.conj().imag``): memory holds the values then. It is
+    part of the call.
+    """
+    outputs = outputs_of(result)
+    if any(_is_marked(one) for one in outputs):
+        return [one.resolve_neg() if _is_marked(one) else one for one in outputs]
+    return result
+
+
+def _is_marked(one: Any) -> bool:
+    return type(one) is torch.Tensor and one.layout is torch.strided and not one.is_nested and one.is_neg()
+
+
 def kind(one: Any) -> tuple[Any, ...] | None:
     """All that a description of a result depends on, but for its place; None for what has none."""
     if type(one) is not torch.Tensor or one.layout is not torch.strided:
