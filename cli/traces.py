@@ -13,6 +13,8 @@ def check(path: Path) -> None:
     """Raises ``UserError`` for a file that cannot be appended to, before anything is evaluated; makes none."""
     if path.is_dir() or not path.parent.is_dir():
         raise UserError("is a directory" if path.is_dir() else "there is no such directory", where=str(path))
+    if path.exists() and not path.is_file():
+        raise UserError("is no file that could be appended to", where=str(path), hint="give the path of a regular file")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise UserError("cannot write", where=str(path))
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from evaluator_svc.arrays import assign, beside, equal
 from evaluator_svc.cases import Case
-from evaluator_svc.correctness import Launcher
+from evaluator_svc.correctness import TELLING, Launcher
 from evaluator_svc.freshness import Values, right
 from evaluator_svc.judge import Verdict, judge, near
 from evaluator_svc.layers import Layer, caught
@@ -246,14 +246,17 @@ class Audited:
         return None
 
     def _doubtful(self) -> list[int]:
-        """The calls whose outputs are not within the borrowed limits."""
-        found = [
+        """The calls whose outputs are not within the borrowed limits, and those on values whose answer in fp64 is here
+        already: the borrowed limits are wider, and a kernel that knows that it is timed could live on the difference.
+        """
+        found = [place for place, given in enumerate(self._values) if given.settled]
+        found += [
             place
             for place, given in enumerate(self._values)
             if given.flip is not None and not right(given, self._of(place))
         ]
         for places in _by_case(self._values):
-            plain = [place for place in places if self._values[place].flip is None]
+            plain = [place for place in places if self._values[place].flip is None and not self._values[place].settled]
             for index, reference in enumerate(self._values[places[0]].fresh.case.references):
                 many = max(1, TOGETHER_BYTES // max(1, reference.spec.nbytes))
                 for start in range(0, len(plain), many):
@@ -266,7 +269,10 @@ class Audited:
     def _explained(self, verdict: Verdict, place: int) -> Verdict:
         """``verdict`` with what the wrong answer is: nothing, an old one, or neither."""
         which = f"call {place + 1} of a block of {len(self._values)}"
-        said = (*verdict.evidence, Entry(name="case", value="a timed call"), Entry(name="call", value=which))
+        public = self._values[place].fresh.case.public
+        # Of held-out values no search learns anything.
+        told = verdict.evidence if public else tuple(one for one in verdict.evidence if one.name in TELLING)
+        said = (*told, Entry(name="case", value="a timed call"), Entry(name="call", value=which))
         given, outputs = self._values[place], self._of(place)
         if self._unwritten(place):
             said = (caught(Layer.POISON), Entry(name="reason", value="part of the output was not written"), *said[1:])
@@ -318,6 +324,8 @@ class Audited:
         count = len(self._values)
         flips, new = sum(v.flip is not None for v in self._values), sum(v.first_use for v in self._values)
         case = self._values[0].name if count == 1 else f"{count} sets of values, {flips} with an element flipped"
+        unlike = [v.name for v in self._values if v.settled and count > 1]
+        case += f", and in their midst {', '.join(unlike)}" if unlike else ""
         self._ledger.call(
             Call(
                 stage=stage,

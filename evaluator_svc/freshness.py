@@ -71,6 +71,11 @@ class Values:
     first_use: bool = False
 
     @property
+    def settled(self) -> bool:
+        """Whether the answer in fp64 is known, so that nobody has to be asked for it."""
+        return self.fresh.seed is None
+
+    @property
     def name(self) -> str:
         if self.flip is None:
             return self.fresh.case.name

@@ -247,6 +247,7 @@ class Measurer:
                 process=next(subject.processes),
                 contract=suite.contract,
                 off_calls_ns=self._off_calls_ns if runner.pipelined else None,
+                checked=suite.cases,
             )
             watch, device = Watch(cpus=bench.cpus), DeviceWatch(on=bench.target.on_gpu)
             await watch.begin()

@@ -11,7 +11,7 @@ import platformdirs
 from evaluator_svc.kernel_policy import LibraryKernels
 from shared import settings
 
-HARNESS_VERSION = "6"
+HARNESS_VERSION = "7"
 """Part of the key of every remembered verdict: raise it when a verdict could come out differently."""
 
 

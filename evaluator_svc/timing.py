@@ -5,6 +5,7 @@ A round has two blocks of every contestant, in an order drawn for the round and 
 
 The candidate's blocks are audited: see ``audited``. In some turns, by lot, it gets one more block, on whole draws that
 are new to its process: what those cost beside the draws that it has had is what it may have remembered: see ``recall``.
+In others it gets one in which some values are unlike the operator's own, as in the check: see ``unannounced``.
 The baselines' blocks run over as many sets of inputs, with as many outputs kept, and from equally empty caches.
 """
 
@@ -28,6 +29,7 @@ from evaluator_svc.runner.process import Ran
 from evaluator_svc.samples import CANDIDATE, Block, Measured, Novelty, Samples
 from evaluator_svc.sequential import Stopping
 from evaluator_svc.settings import TimingSettings
+from evaluator_svc.unannounced import Unannounced, among
 from shared.contract import Contract
 
 __all__ = ["CANDIDATE", "Contest", "Measured", "Samples"]
@@ -68,10 +70,12 @@ class Contest:
         process: int,
         contract: Contract = UNMUTATED,
         off_calls_ns: float | None = None,
+        checked: Sequence[Case] = (),
     ) -> None:
         """``answers``: what the kernel gave for ``first`` in another process, empty where that need not repeat. This is
         number ``process``. ``pool``: values that no process is given for checking. ``off_calls_ns``: what a block on a
         GPU takes besides its calls, which is then no part of them, and a baseline's are timed by the device.
+        ``checked``: what another process was right on, held-out values among it.
         """
         self._off_calls_ns = off_calls_ns
         self._runner, self._baselines, self._settings = runner, baselines, settings
@@ -90,6 +94,9 @@ class Contest:
         self._deck.open(max(1, round(OPENED * len(pool))))
         self._novel = max(1, self._deck.unused // (NOVEL_BLOCKS + LATE_BLOCKS * runner.first_calls_dearer))
         """Calls on new draws in a block, at most."""
+        # Weights that persist are the pool's here; those cases have others.
+        self._checked = () if contract.persistent_weights else tuple(checked)
+        self._unannounced = Unannounced((), self._draw, calls=1)
         self._spans = dict.fromkeys(baselines.names, 1)
         """Of each baseline: the sets over which its blocks rotate."""
         self._candidate = Audited(
@@ -108,10 +115,15 @@ class Contest:
         """Measure rounds until ``stopping`` has decided, or an output is wrong, or the runner dead."""
         if not await self._warm_up():
             return self._measured
+        fill = self._measured.samples[CANDIDATE].calls
+        self._unannounced = Unannounced(self._checked, self._draw, calls=fill)
         while self._measured.decision is None:
             if not await self._round():
                 return self._measured
             self._measured.decision = stopping.look(self._measured.logs())
+        while self._unannounced.left:
+            if not await self._unlike(max(1, round(self._draw.uniform(*SHORTER) * fill))):
+                return self._measured
         if await self._compared():
             await self._endures()
         return self._measured
@@ -145,7 +157,22 @@ class Contest:
         return await self._candidate.empty()
 
     async def _turn(self, calls: int) -> bool:
-        """The candidate's: a block, and by lot one on new draws, before it or after it."""
+        """The candidate's: a claimed block, and by lot one with values unlike the operator's own beside it."""
+        if self._unannounced.due() and not await self._unlike(calls):
+            return False
+        if not await self._claimed(calls):
+            return False
+        return not self._unannounced.due() or await self._unlike(calls)
+
+    async def _unlike(self, calls: int) -> bool:
+        """A block as any other, with some values that only the check has had so far; False after a failure."""
+        known = self._deck.known(min(calls, self._runner.sets))
+        cases = [case_beside(case, self._runner.placed) for case in self._unannounced.next(len(known))]
+        unlike = [Values(fresh=Fresh(case=case, seed=None, state_seed=None)) for case in cases]
+        return await self._ran(among(known, unlike, self._draw), Stage.CHECK) is not None
+
+    async def _claimed(self, calls: int) -> bool:
+        """A block, and by lot one on new draws, before it or after it."""
         samples, count = self._measured.samples[CANDIDATE], min(calls, self._novel)
         novel = self._deck.unused >= count and self._draw.random() < NOVEL_CHANCE
         if novel and self._measured.alike:

@@ -60,7 +60,9 @@ def parse(source: str, *, name: str, where: str = "") -> OperatorSpec:
     try:
         tree = ast.parse(source)
     except SyntaxError as error:
-        raise OperatorError(f"syntax error: {error.msg}", where=f"{where}:{error.lineno}") from error
+        raise OperatorError(
+            f"syntax error: {error.msg}", where=f"{where}:{error.lineno}" if error.lineno else where
+        ) from error
     except ValueError as error:
         raise OperatorError(f"is not Python: {error}", where=where) from error
     except (MemoryError, RecursionError) as error:  # the parser's own ways of saying so

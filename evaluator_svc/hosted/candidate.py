@@ -200,6 +200,9 @@ class _Candidate:
 
     def _tell(self) -> bool:
         """Tell the results of the last block; whether calls on two sets returned the same memory."""
+        with torch.inference_mode():
+            for set_ in self._last:
+                self._held[set_] = results.settled(self._held[set_])
         return self._results.tell((set_, self._outputs(set_)) for set_ in self._last)
 
     def _turn(self) -> Callable[[int], None]:
@@ -262,6 +265,14 @@ class _Candidate:
         wire.write_text(self._page, said)
 
     def _failed(self, error: BaseException, *, loading: bool) -> Kind:
+        try:
+            return self._noted(error, loading=loading)
+        except BaseException:  # noqa: BLE001 - an exception of the candidate's own may raise when it is asked what it is
+            kind = Kind.LOAD if loading else Kind.EXCEPTION
+            self._native.note(kind, "an exception that cannot be shown: asked for its text, it raises another")
+            return kind
+
+    def _noted(self, error: BaseException, *, loading: bool) -> Kind:
         kind = Kind.LOAD if loading else Kind.EXCEPTION
         if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
             kind = Kind.BAD_ALLOC

@@ -17,6 +17,20 @@ def outputs_of(result: Any) -> list[Any]:
     return list(result) if type(result) in (list, tuple) else [result]
 
 
+def settled(result: Any) -> Any:
+    """``result`` with what is only marked as negated negated (``z.conj().imag``): memory holds the values then. It is
+    part of the call.
+    """
+    outputs = outputs_of(result)
+    if any(_is_marked(one) for one in outputs):
+        return [one.resolve_neg() if _is_marked(one) else one for one in outputs]
+    return result
+
+
+def _is_marked(one: Any) -> bool:
+    return type(one) is torch.Tensor and one.is_neg() and one.layout is torch.strided and not one.is_nested
+
+
 def described(outputs: Sequence[Any], expected: int, codes: dict[torch.dtype, int], device: Any) -> list[Result]:
     """One entry for each of the ``expected`` outputs of the operator. ``codes`` numbers the element types."""
     if len(outputs) != expected:

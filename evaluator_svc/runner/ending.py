@@ -164,7 +164,7 @@ def _fault(report: Report, layout: Layout) -> RunFailure:
     if report.signal == signal.SIGXCPU:
         return failure(Status.TIMEOUT, Layer.LIMITS, signal=name)
     if report.signal == signal.SIGXFSZ:
-        return failure(Status.RUNTIME_ERROR, Layer.LIMITS, signal=name)
+        return failure(Status.RUNTIME_ERROR, Layer.LIMITS, signal=name, reason="wrote or printed more than it may")
     if report.signal not in (signal.SIGSEGV, signal.SIGBUS):
         return failure(Status.RUNTIME_ERROR, Layer.CRASH, signal=name)
     access = "write" if report.error & WRITE_FAULT else "read"

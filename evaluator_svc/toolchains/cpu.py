@@ -18,6 +18,7 @@ from evaluator_svc.runner.program import ABI, cache_directory, compiler
 from evaluator_svc.scratch import BUILD, Scratch
 from evaluator_svc.toolchains import BuildFailed, Built, artefacts
 from evaluator_svc.toolchains.build_box import BuildBox, BuildLimits, Finished, beyond_limits
+from evaluator_svc.toolchains.first_error import first_error
 from evaluator_svc.toolchains.flags import refused
 from shared.errors import ChipError
 from shared.events import Entry, Status
@@ -30,7 +31,6 @@ SOURCE = "kernel.cpp"
 ASSEMBLY = f"{artefacts.NAME}-kernel.s"
 """As g++ names the temporary file of ``SOURCE``."""
 _OUT_OF_MEMORY = re.compile(r"(?i)out of memory|memory exhausted|cannot allocate|bad_alloc|Killed signal")
-_ERROR = re.compile(r"(fatal )?error: |undefined reference|internal compiler error|ld returned")
 
 
 @dataclass(kw_only=True)
@@ -132,6 +132,5 @@ def _failed(done: Finished, build_ns: int, limits: BuildLimits) -> BuildFailed:
 
     if _OUT_OF_MEMORY.search(done.log):
         return failed(Status.OUT_OF_MEMORY, "build", f"took more than {limits.memory_bytes >> 20} MiB")
-    lines = [line.strip() for line in done.log.splitlines()]
-    first = next((line for line in lines if _ERROR.search(line)), None)
-    return failed(Status.COMPILE_ERROR, "first_error", first or f"g++ ended with status {done.status}")
+    first = first_error(done.log, f"g++ ended with status {done.status}")
+    return failed(Status.COMPILE_ERROR, "first_error", first)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import re
 import shutil
 import time
 from collections.abc import Sequence
@@ -29,6 +28,7 @@ from evaluator_svc.simt.assembly import Device
 from evaluator_svc.toolchains import BuildFailed, Built, artefacts, gpu_commands
 from evaluator_svc.toolchains.build_box import BuildBox, BuildLimits, Finished, beyond_limits
 from evaluator_svc.toolchains.cpu import SOURCE_BYTES_MAX, compiler_version
+from evaluator_svc.toolchains.first_error import first_error
 from evaluator_svc.toolchains.gpu_commands import CLANG, CUDA, HINT
 from shared.chips import Gpu
 from shared.errors import ChipError
@@ -37,7 +37,6 @@ from shared.machine import processor
 
 SOURCE, EMULATED_SOURCE, DEVICE, OBJECT, COUNTING = "kernel.cu", "kernel.cpp", "device.s", "counting.o", "counting.so"
 ASSEMBLED, REPORT = "kernel.cubin", "device.json"
-_ERROR = re.compile(r"(fatal )?error: |undefined reference|ptxas (fatal|error)|ld returned")
 
 
 @dataclass(kw_only=True)
@@ -168,8 +167,7 @@ class GpuToolchain:
 
     def _failed(self, done: Finished, begin: int) -> BuildFailed:
         took = time.monotonic_ns() - begin
-        lines = [line.strip() for line in done.log.splitlines()]
-        first = next((line for line in lines if _ERROR.search(line)), f"a compiler ended with status {done.status}")
+        first = first_error(done.log, f"a compiler ended with status {done.status}")
         return beyond_limits(done, self.limits, took) or _rejected(first, Layer.BUILD, done, took)
 
     def _too_much(self, why: str, done: Finished, begin: int) -> BuildFailed:

@@ -17,6 +17,7 @@ from evaluator_svc.sandbox import Mount
 from evaluator_svc.scratch import BUILD, Scratch
 from evaluator_svc.toolchains import BuildFailed, Built, artefacts
 from evaluator_svc.toolchains.build_box import BuildBox, BuildLimits, Finished, beyond_limits
+from evaluator_svc.toolchains.first_error import first_error
 from evaluator_svc.toolchains.flags import refused
 from shared.errors import ChipError
 from shared.events import Entry, Status
@@ -36,7 +37,6 @@ LINK_FLAGS = (
 ELF_EXECUTABLE = (b"\x7fELF", 2, 1, 1, 2, 243, 1)
 """64 bits, little-endian, current; ET_EXEC, EM_RISCV, current."""
 _REFUSED = re.compile(r"-mllvm|-fopenmp.*|-pthread|-l(gomp|pthread)|-m(no-)?relax")
-_ERROR = re.compile(r"(fatal )?error: |undefined symbol|PLEASE submit a bug report")
 
 
 @dataclass(kw_only=True)
@@ -131,6 +131,5 @@ def _rejected(why: str, layer: Layer, done: Finished | None = None, build_ns: in
 
 
 def _failed(done: Finished, build_ns: int) -> BuildFailed:
-    lines = [line.strip() for line in done.log.splitlines()]
-    first = next((line for line in lines if _ERROR.search(line)), f"clang ended with status {done.status}")
+    first = first_error(done.log, f"clang ended with status {done.status}")
     return _rejected(first, Layer.BUILD, done, build_ns)

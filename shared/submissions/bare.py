@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 
 from shared.errors import UserError
+from shared.submissions.fields import printable
 from shared.submissions.functions import Signature, decorators, function, signature
 from shared.submissions.interface import Interface
 
@@ -26,7 +27,7 @@ def entry(module: ast.Module, interface: Interface, name: str, *, where: str) ->
     if name:
         found = function(module, name)
         if found is None:
-            raise UserError(f"has no function `{name}`", where=where, hint=_have(module))
+            raise UserError(f"has no function `{printable(name)}`", where=where, hint=_have(module))
         takes = signature(found)
         if any(takes.fits(count) for count in counts):
             return name, False

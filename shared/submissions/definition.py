@@ -167,7 +167,9 @@ def _tree(text: str, where: str) -> ast.Module:
     try:
         return ast.parse(text)
     except SyntaxError as error:
-        raise OperatorError(f"syntax error: {error.msg}", where=f"{where}:{error.lineno}") from error
+        raise OperatorError(
+            f"syntax error: {error.msg}", where=f"{where}:{error.lineno}" if error.lineno else where
+        ) from error
     except ValueError as error:
         raise OperatorError(f"is not Python: {error}", where=where) from error
     except (MemoryError, RecursionError) as error:

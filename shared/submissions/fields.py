@@ -40,7 +40,7 @@ def parse(data: bytes | str, where: str) -> dict[str, Any]:
     except RecursionError as error:
         raise UserError("is not JSON: nested too deeply", where=where) from error
     except ValueError as error:  # a number of more digits than Python converts
-        raise UserError(f"is not JSON: {error}", where=where) from error
+        raise UserError("is not JSON: a number has more digits than can be read", where=where) from error
     made: dict[str, Any] = an(dict, value, where)
     return made
 

@@ -44,7 +44,9 @@ def parse(text: str, *, where: str) -> ast.Module:
     try:
         return ast.parse(text)
     except SyntaxError as error:
-        raise UserError(f"syntax error: {error.msg}", where=f"{where}:{error.lineno}") from error
+        raise UserError(
+            f"syntax error: {error.msg}", where=f"{where}:{error.lineno}" if error.lineno else where
+        ) from error
     except ValueError as error:
         raise UserError(f"is not Python: {error}", where=where) from error
     except (MemoryError, RecursionError) as error:

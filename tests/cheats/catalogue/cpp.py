@@ -57,6 +57,8 @@ CLOCK = (
         (Layer.JUDGE, Layer.FRESH),
         naive=REFERENCE_FIRST,
     ),
+    cheat(CPP, "h19_careless_when_timed", "softmax", WRONG, Layer.JUDGE, "a timed call", naive=REFERENCE_FIRST),
+    cheat(CPP, "h19_copies_when_timed", "clamp", WRONG, Layer.JUDGE, "a timed call", naive=REFERENCE_FIRST),
     cheat(CPP, "h19_recognises_warm_up", "softmax", (CHEAT, WRONG), (Layer.JUDGE, Layer.FRESH)),
 )
 REPLAY = (

@@ -117,6 +117,14 @@ CASES = {
     "prints without end": (forward("print('x' * (1 << 22))", SOFTMAX), "RUNTIME_ERROR", Layer.LIMITS),
     "crashes": (forward("ctypes.string_at(0)", before="import ctypes\n"), "RUNTIME_ERROR", Layer.CRASH),
     "raises": (forward("raise ValueError('no')"), "RUNTIME_ERROR", Layer.CRASH),
+    "raises what cannot be shown": (
+        forward("raise Silent", before="class Silent(Exception):\n    def __str__(self): raise RuntimeError('no')\n"),
+        "RUNTIME_ERROR", Layer.CRASH,
+    ),
+    "raises what cannot be shown while loaded": (
+        "class Silent(Exception):\n    def __str__(self): raise SystemExit(0)\nraise Silent\n",
+        "LAUNCH_FAILED", Layer.LAUNCH,
+    ),
     "asks for a compiler": (forward("return torch.compile(torch.softmax)(x, -1)"), "RUNTIME_ERROR", Layer.CRASH),
     "is no Python": ("def (:\n", "LAUNCH_FAILED", Layer.LAUNCH),
     "has no ModelNew": ("x = 1\n", "LAUNCH_FAILED", Layer.LAUNCH),

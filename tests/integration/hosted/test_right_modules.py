@@ -23,6 +23,9 @@ HONEST = {
     "returns a transposed tensor": forward("return torch.softmax(x.t().contiguous(), 0).t()"),
     "returns a slice of a larger tensor": forward("return torch.cat([torch.softmax(x, -1)] * 2, 1)[:, :1000]"),
     "returns every second column": forward("return torch.softmax(x, -1).repeat_interleave(2, 1)[:, ::2]"),
+    "returns what is marked as negated": forward(
+        "z = torch.complex(x, -torch.softmax(x, -1))", "return z.conj().imag"
+    ),
     "returns the same buffer each time": forward(
         "kept[0].copy_(torch.softmax(x, -1))", "return kept[0]", before="import torch\nkept = [torch.empty(64, 1000)]\n"
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import resource
 import signal
 from collections.abc import Iterator
@@ -66,3 +67,10 @@ def test_a_place_that_cannot_be_written_is_refused_beforehand_and_nothing_is_mad
             traces.check(path)
     traces.check(tmp_path / "t.jsonl")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_regular_file_is_refused_before_anything_is_evaluated(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/full")):
+        with pytest.raises(UserError, match="no file that could be appended to"):
+            traces.check(path)

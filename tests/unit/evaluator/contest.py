@@ -185,8 +185,22 @@ def fresh(number: int) -> Fresh:
     return Fresh(case=case, seed=number, state_seed=None, flips=tuple(flips))
 
 
+def held_out(name: str, change: Callable[[Array], Array]) -> Case:
+    """A case of the check: values unlike the operator's own, with an answer in fp64."""
+    x = change(references.inputs(seed=77, rows=ROWS, columns=COLUMNS)).astype(np.float32)
+    return Case(
+        name=name,
+        public=False,
+        specs=(SPEC,),
+        inputs=(np.ascontiguousarray(x).reshape(-1).view(np.uint8),),
+        references=(references.reference(references.softmax, x),),
+    )
+
+
 async def settle(values: Values) -> Case:
     """With an answer in fp64."""
+    if values.settled:
+        return values.fresh.case
     x = np.frombuffer(on_host(values.fresh.case.inputs[0]).tobytes(), np.float32).copy()
     if values.flip is not None:
         x[values.flip.to] = x[values.flip.source]
@@ -204,6 +218,7 @@ def contest(
     contract: Contract | None = None,
     baselines: Baselines | None = None,
     off_calls_ns: float | None = None,
+    checked: Sequence[Case] = (),
     **process: object,
 ) -> tuple[Measured, Ledger]:
     """What measuring ``kernel`` gives. The first answer is not compared with another process'."""
@@ -223,5 +238,6 @@ def contest(
         process=1,
         contract=contract or Contract(),
         off_calls_ns=off_calls_ns,
+        checked=checked,
     )
     return asyncio.run(one.measure(Rounds(rounds))), ledger  # type: ignore[arg-type]

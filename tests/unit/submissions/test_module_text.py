@@ -230,8 +230,10 @@ def test_where_several_could_be_meant_or_none_they_are_named():
     assert refused("def a(x, y, z): ...") == lacking
     assert refused("class Other: ...") == "k.py: defines no class `ModelNew`, and has no public function"
     assert refused(several, "c") == "k.py: has no function `c` (it has a, b)"
+    assert refused(several, "c\nd") == "k.py: has no function `c?d` (it has a, b)"
     assert refused("def a(): ...", "a") == "k.py: `a` takes (), expected (x, eps)"
     assert "k.py:1: syntax error" in refused("def a(:")
+    assert "k.py: syntax error: source code string cannot contain null bytes" in refused("def a():\0 pass")
 
 
 def test_a_named_function_may_take_its_outputs_and_any_may_leave_out_plain_numbers():
