@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from evaluator_svc.tensors import TensorSpec
-from shared.chips.external import CONTRACT
+from shared.chips.external import CONTRACT, METRIC
 from shared.events import Bound, Count
 
 REQUEST, RESULT, ARTEFACT, SOURCE = "request.json", "result.json", "artefact", "source"
 RESULT_BYTES_MAX = 64 << 10
 MESSAGE_MAX, SUMMARY_MAX, METRICS_MAX = 4000, 400, 64
-METRIC = re.compile(r"[a-z][a-z0-9_]{0,47}")
 COST_MAX = 1 << 62
 OK, ERROR = "ok", "error"
 ENDINGS = ("crashed", "out_of_memory", "not_loaded", "forbidden")
