@@ -6,7 +6,6 @@ A breach is the adapter's fault, never the kernel's: ``Breach`` says what is wro
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -196,9 +195,10 @@ def _metrics(said: Mapping[str, Any]) -> dict[str, float]:
             raise Breach(f"metric `{_shown(name)}` is no name", "lower case letters, digits and _, at most 48")
         if isinstance(number, bool) or not isinstance(number, (int, float)):
             raise Breach(f"metric `{name}` is {_shown(number)}", "expected a number")
-        if not math.isfinite(number) or number < 0:
+        if not 0 <= number <= sys.float_info.max:  # a whole number may be beyond any float
             raise Breach(
-                f"metric `{name}` is {number}", "expected a finite number, 0 or above; leave out what is unknown"
+                f"metric `{name}` is {_shown(number)}",
+                "expected a finite number, 0 or above; leave out what is unknown",
             )
     return metrics
 

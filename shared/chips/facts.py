@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from shared.errors import ChipError
@@ -100,17 +100,13 @@ def _fields(part: Any) -> Mapping[str, Any]:
 
 
 def _parts(sheet: ChipSheet, where: str) -> None:
-    for table, part, rules in (
-        ("gpu", sheet.gpu, _gpu),
-        ("board", sheet.board, _board),
-        ("vector", sheet.vector, _vector),
-        *((f"isa[{place}]", isa, _isa) for place, isa in enumerate(sheet.isas)),
-    ):
-        if part is not None:
-            rule: Callable[[Any], Iterator[tuple[bool, str, str]]] = rules
-            for kept, said, expected in rule(part):
-                if not kept:
-                    raise ChipError(said, where=_at(where, table), hint=expected)
+    told = [("gpu", rule) for rule in (_gpu(sheet.gpu) if sheet.gpu else ())]
+    told += [("board", rule) for rule in (_board(sheet.board) if sheet.board else ())]
+    told += [("vector", rule) for rule in (_vector(sheet.vector) if sheet.vector else ())]
+    told += [(f"isa[{place}]", rule) for place, isa in enumerate(sheet.isas) for rule in _isa(isa)]
+    for table, (kept, said, expected) in told:
+        if not kept:
+            raise ChipError(said, where=_at(where, table), hint=expected)
 
 
 def _gpu(gpu: Gpu) -> Iterator[tuple[bool, str, str]]:
