@@ -6,6 +6,7 @@ A breach is the adapter's fault, never the kernel's: ``Breach`` says what is wro
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
