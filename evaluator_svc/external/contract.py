@@ -6,20 +6,18 @@ A breach is the adapter's fault, never the kernel's: ``Breach`` says what is wro
 from __future__ import annotations
 
 import json
-import math
-import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from evaluator_svc.tensors import TensorSpec
-from shared.chips.external import CONTRACT
+from shared.chips.external import CONTRACT, METRIC
 from shared.events import Bound, Count
 
 REQUEST, RESULT, ARTEFACT, SOURCE = "request.json", "result.json", "artefact", "source"
 RESULT_BYTES_MAX = 64 << 10
 MESSAGE_MAX, SUMMARY_MAX, METRICS_MAX = 4000, 400, 64
-METRIC = re.compile(r"[a-z][a-z0-9_]{0,47}")
 COST_MAX = 1 << 62
 OK, ERROR = "ok", "error"
 ENDINGS = ("crashed", "out_of_memory", "not_loaded", "forbidden")
@@ -198,9 +196,10 @@ def _metrics(said: Mapping[str, Any]) -> dict[str, float]:
             raise Breach(f"metric `{_shown(name)}` is no name", "lower case letters, digits and _, at most 48")
         if isinstance(number, bool) or not isinstance(number, (int, float)):
             raise Breach(f"metric `{name}` is {_shown(number)}", "expected a number")
-        if not math.isfinite(number) or number < 0:
+        if not 0 <= number <= sys.float_info.max:  # a whole number may be beyond any float
             raise Breach(
-                f"metric `{name}` is {number}", "expected a finite number, 0 or above; leave out what is unknown"
+                f"metric `{name}` is {_shown(number)}",
+                "expected a finite number, 0 or above; leave out what is unknown",
             )
     return metrics
 

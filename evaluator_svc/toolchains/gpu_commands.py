@@ -13,8 +13,8 @@ CUDA, HIP = "cuda", "hip"
 CLANG = "clang-19"
 HINT = "apt-get install clang-19"
 PTX_VERSION = "+ptx83"
-KNOWN = {"sm_80": "sm_80", "sm_90": "sm_90", "sm_100": "sm_90"}
-"""What clang 19 writes PTX for; a later chip's assembler takes an earlier one's."""
+LATEST = 90
+"""The last compute capability that clang 19 writes PTX for; a later chip's assembler takes an earlier one's."""
 FREESTANDING = ("-O3", "-std=c++17", "-S", "-DKE_FREESTANDING", "--cuda-device-only", "-Wno-unknown-pragmas",
                 "-Wno-pass-failed", "-Wno-unknown-cuda-version")  # fmt: skip
 EMULATED = (
@@ -49,9 +49,15 @@ def device(language: str, architecture: str, library: str) -> tuple[str, ...]:
     if language == HIP:
         return ("-x", "hip", f"--offload-arch={architecture}", "-nogpuinc", "-nogpulib", *FREESTANDING, *linked)
     return (
-        "-x", "cuda", f"--cuda-gpu-arch={KNOWN[architecture]}", "--cuda-path=/nonexistent", "-nocudainc", "-nocudalib",
+        "-x", "cuda", f"--cuda-gpu-arch={ptx_for(architecture)}",
+        "--cuda-path=/nonexistent", "-nocudainc", "-nocudalib",
         "-Xclang", "-target-feature", "-Xclang", PTX_VERSION, *FREESTANDING, *linked,
     )  # fmt: skip
+
+
+def ptx_for(architecture: str) -> str:
+    """What PTX for the chip is written for: ``sm_90`` of ``sm_100``."""
+    return f"sm_{min(int(architecture.removeprefix('sm_')), LATEST)}"
 
 
 def refused(source: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shared.chips import external, places
+from shared.chips import external, facts, places
 from shared.chips.external import External
 from shared.chips.tables import table
 from shared.errors import ChipError
@@ -216,7 +216,8 @@ def parse(chip_id: str, raw: dict[str, Any], folder: Path, where: str) -> ChipSh
     """
     rest = dict(raw)
     architecture = str(rest.get("architecture", ""))
-    languages = tuple(str(one) for one in rest.get("languages", ()))
+    named = rest.get("languages")
+    languages = tuple(str(one) for one in named) if isinstance(named, list) else ()
     isas = rest.pop("isa", [])
     if not isinstance(isas, list):
         raise ChipError("is no array of tables", where=f"{where}: isa", hint="write [[isa]]")
@@ -232,12 +233,11 @@ def parse(chip_id: str, raw: dict[str, Any], folder: Path, where: str) -> ChipSh
     if tools is not None:
         given["external"] = external.read(tools, folder, languages, f"{where}: external")
     sheet = table(ChipSheet, rest, where, **given)
-    if not sheet.languages:
-        raise ChipError("`languages` is empty", where=where, hint="name what kernels are written in")
     if tools is not None and sheet.toolchain != EXTERNAL:
         raise ChipError(
             f"has [external], and its toolchain is `{sheet.toolchain}`", where=where, hint=f'toolchain = "{EXTERNAL}"'
         )
+    facts.check(sheet, where)
     return sheet
 
 
@@ -273,8 +273,13 @@ def best_isa(sheet: ChipSheet, cpu_flags: frozenset[str]) -> Isa:
     """The first instruction set of ``sheet`` that a processor with ``cpu_flags`` has.
 
     Raises:
-        ChipError: none fits.
+        ChipError: none fits, or the sheet names none.
     """
+    if not sheet.isas:
+        raise ChipError(
+            f"chip `{sheet.id}` has no table of a machine that schedules are written for",
+            hint="add [vector], [gpu] or [[isa]], or have models write all kernels: docs/chips.md",
+        )
     for isa in sheet.isas:
         if cpu_flags.issuperset(isa.cpu_flags):
             return isa

@@ -58,7 +58,7 @@ def value(raw: Any, kind: Any, where: str) -> Any:
     number = isinstance(raw, (int, float)) and not isinstance(raw, bool) and math.isfinite(raw)
     if kind is float and number:
         return float(raw)
-    if kind in NAMES and type(raw) is kind:
+    if kind in NAMES and kind is not float and type(raw) is kind:  # a float that is none is not finite
         return raw
     raise ChipError(f"is {raw!r}, expected {_named(kind)}", where=where)
 

@@ -21,6 +21,8 @@ BRACES = re.compile(r"[{}]")
 SHEET = "{sheet}"
 """In a command: the folder of the sheet, wherever the box has it."""
 REPEAT_MIN, REPEAT_MAX = 2, 16
+METRIC = re.compile(r"[a-z][a-z0-9_]{0,47}")
+"""What a profile may name a metric."""
 SUFFIX = re.compile(r"\.[A-Za-z0-9_.+-]{1,15}")
 
 
@@ -122,6 +124,10 @@ class External:
             raise ValueError(f"`basis` is `{self.basis}`: expected {' or '.join(BASES)}")
         if not self.metric or not self.unit or not self.version:
             raise ValueError("`metric`, `unit` and `version` are texts that are not empty")
+        if not METRIC.fullmatch(self.metric):
+            raise ValueError(f"`metric` is {self.metric!r}: expected lower case letters, digits and _, at most 48")
+        if not self.unit.isprintable():
+            raise ValueError(f"`unit` is {self.unit!r}: expected what can be printed on a line")
         if not REPEAT_MIN <= self.repeat <= REPEAT_MAX:
             raise ValueError(f"`repeat` is {self.repeat}: expected {REPEAT_MIN} to {REPEAT_MAX}")
         if not 0 < self.artefact_mib <= 1024:

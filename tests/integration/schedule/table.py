@@ -247,7 +247,23 @@ LOSSES = {
     "triplet": ("F.triplet_margin_loss(x, y, z)", [R, R, R]),
     "hinge": ("torch.mean(torch.clamp(1 - x * y, min=0))", [R, "torch.randn(37).sign()"]),
 }
+COLUMN = "torch.randn(13, 1)"
+ROWS_OF_ONE = {
+    "softmax": ("F.softmax(x, 1)", [COLUMN]),
+    "softmax_of_one": ("F.softmax(x, 0) + x", ["torch.randn(1)"]),
+    "layer_norm": ("F.layer_norm(x, (1,), y)", [COLUMN, "torch.randn(1)"]),
+    "group_norm": ("F.group_norm(x, 6)", ["torch.randn(2, 6, 1, 1)"]),
+    "extreme_with_index": ("return *x.max(1), x.argmin(), x.argmax(0)", [COLUMN]),
+    "cross_entropy": ("F.cross_entropy(x, y)", [COLUMN, "torch.zeros(13).long()"]),
+    "product": ("F.softmax(x @ y, -1) + x @ y", ["torch.randn(23, 1)", "torch.randn(1, 1)"]),
+    "one_key": ("F.scaled_dot_product_attention(x, y, y)", ["torch.randn(2, 3, 9, 16)", "torch.randn(2, 3, 1, 16)"]),
+    "window": ("self.c(x)", ["torch.randn(1, 1, 1, 1)"], "self.c = nn.Conv2d(1, 1, 1)"),
+    "after_a_row": ("F.softmax(x.mean(1, keepdim=True), 1) + x", [R]),
+    "sum_of_a_sum": ("x.amax(1, keepdim=True).sum(1, keepdim=True) + x", [R]),
+    "index_after_a_row": ("x * x.sum(1, keepdim=True).argmax(1, keepdim=True)", [R]),
+}
 FAMILIES = {
     "pointwise": POINTWISE, "views": VIEWS, "reductions": REDUCTIONS, "normalisations": NORMALISATIONS, "scans": SCANS,
     "contractions": CONTRACTIONS, "windows": WINDOWS, "gathers": GATHERS, "losses": LOSSES,
+    "rows_of_one": ROWS_OF_ONE,
 }  # fmt: skip

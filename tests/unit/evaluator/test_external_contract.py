@@ -67,6 +67,7 @@ BROKEN = [
     (profile, OK | {"metrics": {"cycles": True}}, "metric `cycles` is True"),
     (profile, b'{"status":"ok","return_code":0,"outputs":[{"dtype":"float32","shape":[2,3]}],"metrics":{"cycles":NaN}}',
      "metric `cycles` is nan (expected a finite number"),
+    (profile, OK | {"metrics": {"cycles": 10**400}}, "metric `cycles` is 1000"),
     (profile, OK | {"metrics": {"cycles": -1}}, "metric `cycles` is -1"),
     (profile, PROFILED | {"bound": "hope"}, "bound is 'hope'"),
     (profile, PROFILED | {"summary": "x" * 500}, "summary is no text of at most 400"),

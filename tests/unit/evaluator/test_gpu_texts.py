@@ -31,3 +31,10 @@ def test_whatever_could_make_it_two_kernels_is_refused_with_its_line(line):
 def test_a_later_chips_assembler_is_given_the_ptx_of_an_earlier_one():
     assert "--cuda-gpu-arch=sm_90" in gpu_commands.device("cuda", "sm_100", "lib.bc")
     assert "--offload-arch=gfx90a" in gpu_commands.device("hip", "gfx90a", "lib.bc")
+
+
+@pytest.mark.parametrize(
+    ("chip", "written"), [("sm_80", "sm_80"), ("sm_89", "sm_89"), ("sm_100", "sm_90"), ("sm_120", "sm_90")]
+)
+def test_ptx_is_written_for_the_chip_or_for_the_last_one_that_clang_knows(chip, written):
+    assert f"--cuda-gpu-arch={written}" in gpu_commands.device("cuda", chip, "libdevice.bc")

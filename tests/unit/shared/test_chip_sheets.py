@@ -139,6 +139,61 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path, text, said):
     assert "\n" not in told
 
 
+WRONG_FACTS = [
+    ("nvidia-sm_90", 'languages = ["triton", "cuda", "python"]', "languages = 3", "languages: is 3, expected an array"),
+    ("nvidia-sm_90", '["triton", "cuda", "python"]', '["triton", "triton"]', "`languages` names `triton` twice"),
+    ("nvidia-sm_90", '["triton", "cuda", "python"]', '["triton", ""]', "`languages`[1] is empty"),
+    ("nvidia-sm_90", 'compile_only = ["cuda"]', 'compile_only = ["hip"]', "`compile_only` names `hip`, which is none"),
+    ("nvidia-sm_90", "[language_needs.cuda]", "[language_needs.cudda]", "`language_needs` names `cudda`"),
+    ("nvidia-sm_90", "bandwidth_gb_s = 3350.0", "bandwidth_gb_s = -1", "board: `bandwidth_gb_s` is -1.0 (a number"),
+    ("nvidia-sm_90", "bandwidth_gb_s = 3350.0", "bandwidth_gb_s = nan", "bandwidth_gb_s: is nan, expected a number"),
+    ("nvidia-sm_90", "special_share = 0.125", "special_share = 0", "`special_share` is 0.0"),
+    ("nvidia-sm_90", "fp16 = 989.4", "fp17 = 989.4", "`tflops` names `fp17` (operands are fp8, fp16"),
+    ("nvidia-sm_90", "[board.tflops]", "[board.tflops]\n[peak_tflops]", "`tflops` is empty"),
+    ("nvidia-sm_90", "fp16 = 989.4", "fp16 = 0", ": board.tflops: `fp16` is 0.0"),
+    ("nvidia-sm_90", "warp = 32", "warp = 33", "`warp` is 33 (a power of two"),
+    ("nvidia-sm_90", "register_granule = 8", "register_granule = 0", ": gpu: `register_granule` is 0"),
+    ("nvidia-sm_90", "shared_bytes = 232448", "shared_bytes = 999999", "is 999999, more than `shared_total`, 233472"),
+    ("nvidia-sm_90", 'architecture = "sm_90"', 'architecture = "hopper"', "(as compilers name it, e.g. sm_90)"),
+    ("nvidia-sm_90", 'toolchain = "nvidia"', 'toolchain = "riscv"', "toolchain `riscv` needs the table [vector]"),
+    ("cpu-x86_64", 'toolchain = "cpu"', 'toolchain = "amd"', "toolchain `amd` needs the table [gpu]"),
+    ("cpu-x86_64", "vector_bits = 512", "vector_bits = 100", ": isa[0]: `vector_bits` is 100 (128 or 256 or 512)"),
+    ("cpu-x86_64", 'toolchain = "cpu"', 'toolchain = "cpu"\nmemory_bandwidth_gb_s = 0', "`memory_bandwidth_gb_s` is"),
+    ("riscv-rvv", "vlen = 256", "vlen = 255", ": vector: `vlen` is 255 (a power of two from 128"),
+    ("riscv-rvv", "elen = 64", "elen = 7", "`elen` is 7 (32 or 64)"),
+    ("riscv-rvv", "bytes = 32.0", "bytes = 0", ": vector.cycles: `bytes` is 0.0"),
+    ("riscv-rvv", "divide = 20.0", "divide = -20.0", ": vector.cycles: `divide` is -20.0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("chip", "old", "new", "said"), WRONG_FACTS, ids=[f"{c}: {n}" for c, _, n, _ in WRONG_FACTS])
+def test_a_fact_that_cannot_be_is_told_when_the_sheet_is_read(tmp_path, chip, old, new, said):
+    text = places.sheets({})[chip].read_text()
+    assert text.count(old) >= 1
+    told = refused(tmp_path, text.replace(old, new, 1))
+    assert said in told
+    assert "mine.toml" in told
+    assert "\n" not in told
+
+
+@pytest.mark.parametrize(
+    ("key", "said"), [('metric = "In cycles"', "`metric` is 'In cycles'"), ('unit = "a\\nb"', "`unit` is 'a\\nb'")]
+)
+def test_a_metric_that_no_profile_can_tell_is_refused(tmp_path, key, said):
+    old = f'{key.partition(" ")[0]} = "cycles"'
+    assert said in refused(tmp_path, PLAIN + TOOLS.replace(old, key))
+
+
+def test_a_limit_that_is_not_finite_is_refused(tmp_path):
+    text = PLAIN + TOOLS.replace('["/bin/true"]', '["/bin/true"]\ntime_s = inf', 1)
+    assert "external.build.time_s: is inf, expected a number" in refused(tmp_path, text)
+
+
+def test_a_chip_without_a_machine_says_what_schedules_need(tmp_path):
+    with pytest.raises(ChipError, match=r"no table of a machine .*add \[vector\]"):
+        chips.machine_of(chips.read(sheet(tmp_path, PLAIN + TOOLS)), frozenset())
+
+
 def test_flags_are_refused_unless_the_sheet_allows_all_of_one():
     tools = chips.read(EXAMPLE).external
     assert tools.refused(("-O3", "-march=rv64gcv_zvl256b")) is None

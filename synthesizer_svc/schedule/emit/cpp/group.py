@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from shared.chips import Isa
-from synthesizer_svc.schedule.emit.along import OUTER
+from synthesizer_svc.schedule.emit.along import INNER, OUTER
 from synthesizer_svc.schedule.emit.cpp import contract
 from synthesizer_svc.schedule.emit.cpp.loops import stageable, tail_units
 from synthesizer_svc.schedule.emit.cpp.nest import Row
@@ -44,7 +45,7 @@ def emit_group(plan: Plan, group: Group, choices: Mapping[str, Value], isa: Isa,
 def emit_rows(plan: Plan, group: Group, choices: Mapping[str, Value], bits: int, threads: int) -> str:
     """The function of ``group`` under ``choices``; it takes the group's buffers as pointers."""
     shape = shape_of(group, choices, bits)
-    loops = passes(expanded(group, choices))
+    loops = passes(expanded(_along_something(group) if shape.mode == INNER else group, choices))
     kept = _kept(loops, shape, choices)
     reads, writes = buffers_of(plan, group)
     out = Lines()
@@ -62,6 +63,16 @@ def emit_rows(plan: Plan, group: Group, choices: Mapping[str, Value], bits: int,
         if streamed:
             out.add("_mm_sfence();")
     return out.text()
+
+
+ONE = Axis("one", 1)
+"""What lanes lie along in a row of one element."""
+
+
+def _along_something(group: Group) -> Group:
+    """``group`` with an axis to every loop over a row: rows of one element have none."""
+    stages = tuple(s if s.inner or s.kind == "value" else replace(s, inner=(ONE,)) for s in group.stages)
+    return replace(group, stages=stages)
 
 
 def _kept(loops: tuple[Pass, ...], shape: Shape, choices: Mapping[str, Value]) -> tuple[Expr, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 
 from synthesizer_svc.schedule.index import Axis, Index
-from synthesizer_svc.schedule.ir import Group
+from synthesizer_svc.schedule.ir import Group, Stage
 
 FEW = 32
 """A last axis shorter than a warp is no row of its own."""
@@ -36,19 +36,26 @@ class Layout:
         return prod(a.extent for a in self.columns)
 
 
-def layout_of(group: Group) -> Layout:
-    """The layout of a group that is no matrix product."""
-    inner = [s.inner for s in group.stages if s.inner]
+def layout_of(group: Group, *, ones: bool = False) -> Layout:
+    """The layout of a group that is no matrix product. ``ones``: folds of rows of one element are folds, too, where
+    they tell more than that element; languages whose folds are loops need not ask.
+    """
+    inner = [s.inner for s in group.stages if s.inner or (ones and _folds_one(s))]
     if inner:
         longest = max(inner, key=lambda axes: prod(a.extent for a in axes))
         rows = _contiguous_last(group, group.outer)
-        along = max(_units(group, a) for a in longest)
+        along = max((_units(group, a) for a in longest), default=0)
         across = bool(rows) and _units(group, rows[-1]) > along and rows[-1].extent > 1
         return Layout(rows=rows, columns=longest, inner=True, across=across)
     if not group.outer or group.outer[-1].extent < FEW or len(group.outer) == 1:
         return Layout(rows=(), columns=group.outer, inner=False, across=False)
     rows = _contiguous_last(group, group.outer[:-1])
     return Layout(rows=rows, columns=group.outer[-1:], inner=False, across=_units(group, rows[-1]) > 0)
+
+
+def _folds_one(stage: Stage) -> bool:
+    """Whether it folds rows of one element into more than that element: several results, or where it is."""
+    return stage.kind == "reduce" and not stage.inner and max(len(stage.writes), len(stage.exprs)) > 1
 
 
 def _contiguous_last(group: Group, axes: tuple[Axis, ...]) -> tuple[Axis, ...]:

@@ -162,7 +162,7 @@ class _Writer:
 
     def _whole(self, program: Frame) -> Frame:
         stages = expanded(self.group, {**self.choices, "softmax_stats": "online", "variance": "two_pass"})
-        for axes in dict.fromkeys(s.inner for s in stages if s.inner):
+        for axes in dict.fromkeys(s.inner for s in stages if s.inner or s.kind in ("reduce", "scan")):
             self._columns(program, axes, power_of_two(prod(a.extent for a in axes)))
         tile = Frame(parent=program, axes=set(self.shape.layout.rows))
         self._row_positions(tile, "tile")
@@ -187,6 +187,8 @@ class _Writer:
         frame.lines.add(f"{name} = {self._element(stage, frame, tile)}")
         if folds.is_arg(stage):
             position = self.values.value(stage.exprs[1], frame)
+            if not stage.inner:
+                position = f"tl.zeros({tile.shape}, tl.int64) + {position}"
             frame.lines.add(f"{name}_at = {self._masked(stage.inner, position, folds.FAR)}")
         self._finished(stage, frame, tile)
 

@@ -32,7 +32,7 @@ UNROLLED_MAX = 32
 
 def decisions(group: Group, gpu: Gpu) -> list[Decision]:
     """All decisions of ``group``."""
-    layout = layout_of(group)
+    layout = layout_of(group, ones=True)
     found = _folded(group, layout, gpu) if layout.inner else _elements(group, layout, gpu)
     return [*found, *(_with_chunks(each) if each.name == STATISTICS else each for each in algorithms(group))]
 

@@ -39,7 +39,7 @@ class TileShape:
 
 def shape_of(group: Group, choices: Mapping[str, Value], gpu: Gpu) -> TileShape:
     """The tile shape of a group that is no matrix product. ``choices`` are complete."""
-    layout = layout_of(group)
+    layout = layout_of(group, ones=True)
     rows = min(int(choices.get("rows", 1)), power_of_two(layout.row_count))
     width = power_of_two(layout.column_count)
     whole = not layout.inner or choices.get("row") == WHOLE

@@ -11,6 +11,7 @@ WRITTEN = {
     "windows": "max_pool",
     "gathers": "indexing_wraps",
     "losses": "cross_entropy",
+    "rows_of_one": "extreme_with_index after_a_row",
 }
 REFUSED = {"scans": "cumsum", "contractions": "matmul attention", "windows": "conv2d"}
 WHOLE = {

@@ -37,7 +37,9 @@ def child(module, *arguments):
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("families", ["pointwise,views,scans,gathers,losses", "reductions,normalisations,windows"])
+@pytest.mark.parametrize(
+    "families", ["pointwise,views,scans,gathers,losses", "rows_of_one", "reductions,normalisations,windows"]
+)
 def test_kernels_of_a_family_are_as_exact_as_torch_by_default(families):
     assert child("interpreted", families, "0") == []
 
