@@ -12,10 +12,12 @@ A launch costs
 
     launch_ns + max(memory, arithmetic) + EXPOSED * min(memory, arithmetic) + spills
 
-- memory: what is touched, at the memory's rate, and what is asked again, at the cache's rate where all that is touched
-  fits into it and at the memory's otherwise. Rates are reached only by enough bytes in flight (Little's law: Volkov,
-  "Understanding Latency Hiding on GPUs", 2016): resident warps, times the bytes that one asks for at once, over the
-  latency.
+- memory: what is touched, at the memory's rate, and what is asked again, at the rate of the first cache that still
+  holds it. A cache holds what was asked last, as much as it has room for (Mattson et al., "Evaluation techniques for
+  storage hierarchies", 1970): the counts tell how much a program has asked since, and resident programs ask side by
+  side, so that a multiprocessor's cache sees as much from each of its own, the shared one from all. Rates are reached
+  only by enough bytes in flight (Little's law: Volkov, "Understanding Latency Hiding on GPUs", 2016): resident warps,
+  times the bytes that one asks for at once, over the latency.
 - arithmetic: operations over rates, matrix products on the matrix units, slowed by as much as the busiest
   multiprocessor has more blocks than the mean (H. Wong's "tail", NVIDIA's "wave quantization").
 - spills: bytes of stack of every thread, written and read once, at the memory's rate; nothing hides them.
@@ -29,6 +31,7 @@ controller knows have to be written in any case, so no cost is below that.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,6 +42,9 @@ from shared.chips import Board, Gpu
 from shared.events import Basis, Bound, Count, Diagnosis, Entry, Estimate
 
 KERNELS_MAX = 8
+SECTOR = 32
+"""Bytes."""
+DISTANCES_MAX = 40
 EXPOSED = 0.2
 """Share of the shorter of memory and arithmetic that the longer does not hide."""
 FILLS = frozenset(
@@ -69,6 +75,9 @@ class Traffic:
     """Of the caches."""
     memory: int
     """Touched at all."""
+    again: Mapping[int, int] = field(default_factory=dict)
+    """Asked again, by how much was asked since: at most ``2**key`` sectors. What is asked again and not told here was
+    asked long ago."""
     accesses: int
     """Blocks of addresses that were read or written."""
     operations: int
@@ -137,9 +146,7 @@ def cost(kernel: Traffic, needs: Resources, gpu: Gpu, board: Board) -> Cost:
     """All launches of one kernel, which are taken to be alike. Bytes per nanosecond are GB/s."""
     launches = max(1, kernel.launches)
     blocks = max(1, kernel.programs // launches)
-    memory, again = kernel.memory / launches, max(0, kernel.asked - kernel.memory) / launches
-    fits = memory <= board.cache_kib * 1024
-    moved = memory + again / (board.cache_times if fits else 1.0)
+    moved = _moved(kernel, needs, gpu, board) / launches
     reached = _reached(kernel, needs, blocks, gpu, board)
     spilled = 2.0 * (needs.stack or 0) * needs.warps * gpu.warp * blocks
     return Cost(
@@ -149,6 +156,30 @@ def cost(kernel: Traffic, needs: Resources, gpu: Gpu, board: Board) -> Cost:
         spills=launches * spilled / board.bandwidth_gb_s,
         starved=reached < board.bandwidth_gb_s,
     )
+
+
+def _moved(kernel: Traffic, needs: Resources, gpu: Gpu, board: Board) -> float:
+    """Bytes of all launches, those that a cache still holds counted as the fewer that take as long from memory."""
+    blocks = max(1, kernel.programs // max(1, kernel.launches))
+    resident = occupancy(needs, gpu)
+    own = max(1, resident[0] // needs.warps) if resident else 1
+    everywhere = min(blocks, own * gpu.multiprocessors)
+    program = kernel.asked / max(1, kernel.programs)
+    kept = board.first_kib * 1024
+    if kept >= gpu.shared_total:  # shared memory is cut from that cache
+        kept -= own * needs.shared
+    all_fits = kernel.memory / max(1, kernel.launches) <= board.cache_kib * 1024
+
+    def times(since: float) -> float:
+        beside = min(since, program)
+        if since <= 2 * program and own * beside <= kept:
+            return board.first_times
+        held = all_fits or max(since, everywhere * beside) <= board.cache_kib * 1024
+        return board.cache_times if held else 1.0
+
+    told = sum(kernel.again.values())
+    long_ago = max(0, kernel.asked - kernel.memory - told) / times(math.inf)
+    return kernel.memory + long_ago + sum(size / times(SECTOR << key) for key, size in kernel.again.items())
 
 
 def _reached(kernel: Traffic, needs: Resources, blocks: int, gpu: Gpu, board: Board) -> float:
@@ -243,10 +274,14 @@ def _kernel(name: Any, said: Any) -> Traffic:
     if not isinstance(name, str):
         raise TypeError("a name that is no text")
     numbers = ("launches", "programs", "asked", "memory", "accesses", "operations", "special")
+    again = {int(key): _count(size) for key, size in list(dict(said["again"]).items())[:DISTANCES_MAX]}
+    if any(not 0 <= key <= DISTANCES_MAX for key in again):
+        raise ValueError("no distance")
     products = {str(kind)[:16]: _count(count) for kind, count in list(dict(said["products"]).items())[:KERNELS_MAX]}
     return Traffic(
         name="".join(c if c.isprintable() else "?" for c in name[:48]),
         products=products,
+        again=again,
         **{number: _count(said[number]) for number in numbers},
     )
 

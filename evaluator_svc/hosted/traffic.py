@@ -1,8 +1,9 @@
 """What a call of interpreted kernels moves and computes: counted where Triton's interpreter does it. Candidate's side.
 
 Counts are kept by kernel. The memory of a GPU is read and written in sectors, so traffic is counted in those: what a
-block of addresses touches at once is asked of the caches, what a launch touches at all has to come from memory. It is
-counted in the candidate's process, in one audited call: advice, which ranks kernels and proves nothing.
+block of addresses touches at once is asked of the caches, what a launch touches at all has to come from memory. Of what
+is asked again it is told how much was asked since: whether a cache can still hold it. It is counted in the candidate's
+process, in one audited call: advice, which ranks kernels and proves nothing.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ SECTOR_BITS = 5
 """32 bytes: what memory is read and written in (CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory")."""
 PAGE_BITS = 15
 """Sectors of a page of the map of what was touched: 1 MiB."""
+CLOCK_MAX = (1 << 32) - 1
+"""128 GiB asked by a launch; all that comes later counts as asked at once."""
 SPECIAL = ("create_exp", "create_exp2", "create_log", "create_log2", "create_sin", "create_cos", "create_sqrt",
            "create_precise_sqrt", "create_rsqrt", "create_erf")  # fmt: skip
 """Operations of the special-function units, of which a multiprocessor has few."""
@@ -31,13 +34,18 @@ Array = npt.NDArray[Any]
 
 
 class Kernel:
-    """Counts of one kernel, over all its launches. ``touched`` is of the launch under way."""
+    """Counts of one kernel, over all its launches. ``touched`` and ``clock`` are of the launch under way."""
 
     def __init__(self) -> None:
         self.launches = self.programs = self.asked = self.memory = self.accesses = self.operations = self.special = 0
         self.products: dict[str, int] = {}
         """Multiply-adds of matrix products by the type of their operands."""
-        self._touched: dict[int, npt.NDArray[np.bool_]] = {}
+        self.again: dict[int, int] = {}
+        """Bytes asked again when less than ``2**key`` sectors were asked since, and at least half as many."""
+        self._touched: dict[int, npt.NDArray[np.uint32]] = {}
+        """By page, when each sector was asked last; 0: never."""
+        self._clock = 1
+        """Sectors asked, in the order of the programs."""
 
     def touch(self, addresses: Array, mask: Array) -> None:
         """One block of addresses, of which those under ``mask`` are read or written."""
@@ -50,14 +58,25 @@ class Kernel:
         pages = sectors >> np.uint64(PAGE_BITS)
         places = (sectors & np.uint64((1 << PAGE_BITS) - 1)).astype(np.int64)
         for page in np.unique(pages):
-            seen = self._touched.setdefault(int(page), np.zeros(1 << PAGE_BITS, dtype=np.bool_))
-            seen[places[pages == page]] = True
+            last = self._touched.setdefault(int(page), np.zeros(1 << PAGE_BITS, dtype=np.uint32))
+            here = places[pages == page]
+            before = last[here]
+            self._ask_again(self._clock - before[before > 0].astype(np.int64))
+            last[here] = self._clock
+        self._clock = min(self._clock + sectors.size, CLOCK_MAX)
+
+    def _ask_again(self, since: npt.NDArray[np.int64]) -> None:
+        """``since``: of each sector, how many were asked since it was."""
+        for key, count in enumerate(np.bincount(np.frexp(since)[1]).tolist() if since.size else ()):
+            if count:
+                self.again[key] = self.again.get(key, 0) + (count << SECTOR_BITS)
 
     def settle(self, programs: int) -> None:
         """A launch has ended: what it touched came from memory once."""
         self.launches, self.programs = self.launches + 1, self.programs + programs
-        self.memory += sum(int(seen.sum()) for seen in self._touched.values()) << SECTOR_BITS
+        self.memory += sum(int(np.count_nonzero(last)) for last in self._touched.values()) << SECTOR_BITS
         self._touched.clear()
+        self._clock = 1
 
     def report(self) -> dict[str, Any]:
         return {
@@ -65,6 +84,7 @@ class Kernel:
             "programs": self.programs,
             "asked": self.asked,
             "memory": self.memory,
+            "again": {str(key): size for key, size in sorted(self.again.items())},
             "accesses": self.accesses,
             "operations": self.operations,
             "special": self.special,

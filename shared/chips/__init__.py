@@ -83,6 +83,10 @@ class Board:
     """Of the last cache that all multiprocessors share: what fits is asked of memory once."""
     cache_times: float
     """That cache's bandwidth in times of the memory's."""
+    first_kib: int
+    """Of each multiprocessor's own cache, with the shared memory that is cut from it."""
+    first_times: float
+    """The bandwidth of all of those in times of the memory's."""
     latency_ns: float
     """Of a read from memory under load."""
     launch_ns: float

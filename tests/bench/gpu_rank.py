@@ -1,14 +1,14 @@
 """How well the model of a GPU that is not there ranks kernels, against their times on that GPU.
 
     python -m tests.bench.gpu_schedules write DIR --draws 7        # anywhere
-    python -m tests.bench.gpu_rank model DIR                       # anywhere: what the model says, kept in DIR
+    python -m tests.bench.gpu_rank count DIR                       # anywhere: what the model needs to know, kept in DIR
     python tests/bench/gpu_schedules.py time DIR                   # on the GPU
     python -m tests.bench.gpu_rank page DIR
 
-``model`` treats each module as a compile-only evaluation does: one call is interpreted and counted, every launch is
-compiled for the chip, and both go to ``evaluator_svc.gpu_model``. It is at the sizes that were timed and takes minutes
-a module at worst; what is kept is not done again. Ranks are compared by Spearman's and Kendall's coefficients, of each
-operator's kernels alone, because a search compares those, and of all.
+``count`` treats each module as a compile-only evaluation does: one call is interpreted and counted, every launch is
+compiled for the chip. It is at the sizes that were timed and takes minutes a module at worst; what is kept is not done
+again, so that a change of the model (``evaluator_svc.gpu_model``) costs nothing: ``page`` asks it. Ranks are compared
+by Spearman's and Kendall's coefficients, of each operator's kernels alone, because a search compares those, and of all.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import numpy as np
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 CALL_S = 900.0
 """Longest that one call may take to be interpreted."""
+COUNTED = "counted.json"
 FEW = 4
 """Fewer kernels of an operator than this have no coefficient of their own."""
 
@@ -94,11 +95,8 @@ def _callable(module: Path) -> tuple[Any, list[Any]]:
     return loaded(module).ModelNew(), tensors
 
 
-def modelled(module: Path, chip: str) -> dict[str, Any]:
-    """The model's cost in ns, or why there is none."""
-    from evaluator_svc import gpu_model, kernel_policy, resources
-    from shared import chips
-
+def known(module: Path, chip: str) -> dict[str, str]:
+    """What the model needs to know: the reports of ``needed`` and of ``counted``, or an ``error``."""
     said = {}
     for what in ("needed", "counted"):
         command = [sys.executable, "-m", "tests.bench.gpu_rank", what, str(module), "--chip", chip]
@@ -109,6 +107,16 @@ def modelled(module: Path, chip: str) -> dict[str, Any]:
         if done.returncode != 0:
             return {"error": f"{what}: {(done.stderr.strip().splitlines() or ['no word'])[-1][:200]}"}
         said[what] = done.stdout.splitlines()[-1]
+    return said
+
+
+def modelled(said: Mapping[str, str], chip: str) -> dict[str, Any]:
+    """The model's cost in ns, or why there is none (``error``)."""
+    from evaluator_svc import gpu_model, kernel_policy, resources
+    from shared import chips
+
+    if "error" in said:
+        return dict(said)
     report, sheet = resources.parse(said["needed"]), chips.load(chip)
     if report is None or sheet.gpu is None or sheet.board is None:
         return {"error": f"not to be modelled: {said['needed'][:200]}"}
@@ -197,23 +205,23 @@ def compile_one(module: Path, chip: str) -> None:
     click.echo(needed(module, chip))
 
 
-@main.command("model")
+@main.command("count")
 @click.argument("folder", type=click.Path(path_type=Path, exists=True))
 @click.option("--chip", default="nvidia-sm_90", show_default=True)
 @click.option("--jobs", default=2, show_default=True, help="Modules at a time.")
 @click.option("--only", default="", help="Comma-separated operators; all by default.")
-def model_all(folder: Path, chip: str, jobs: int, only: str) -> None:
-    """Model every module that was not yet; kept in FOLDER/modelled.json."""
-    file = folder / "modelled.json"
+def count_all(folder: Path, chip: str, jobs: int, only: str) -> None:
+    """Interpret and compile every module that was not yet; kept in FOLDER/counted.json."""
+    file = folder / COUNTED
     kept: dict[str, dict[str, Any]] = json.loads(file.read_text()) if file.exists() else {}
     names = only.split(",") if only else [each.parent.name for each in folder.glob("*/operator.py")]
     modules = [each for name in names for each in sorted((folder / name).glob("k*.py"))]
     todo = [each for each in modules if each.stem not in kept.get(each.parent.name, {})]
     with ThreadPoolExecutor(jobs) as pool:
-        for module, said in zip(todo, pool.map(lambda each: modelled(each, chip), todo), strict=True):
+        for module, said in zip(todo, pool.map(lambda each: known(each, chip), todo), strict=True):
             kept.setdefault(module.parent.name, {})[module.stem] = said
             file.write_text(json.dumps(kept, indent=1) + "\n")
-            click.echo(f"{module.parent.name} {module.stem}: {said}")
+            click.echo(f"{module.parent.name} {module.stem}: {modelled(said, chip)}")
 
 
 @main.command("page")
@@ -221,7 +229,10 @@ def model_all(folder: Path, chip: str, jobs: int, only: str) -> None:
 @click.option("--chip", default="nvidia-sm_90", show_default=True)
 def write_page(folder: Path, chip: str) -> None:
     """Compare with FOLDER/times.json and write docs/results/modelled-CHIP.md, and the numbers beside it."""
-    model, times = (json.loads((folder / name).read_text()) for name in ("modelled.json", "times.json"))
+    counted, times = (json.loads((folder / name).read_text()) for name in (COUNTED, "times.json"))
+    model = {
+        operator: {name: modelled(said, chip) for name, said in rows.items()} for operator, rows in counted.items()
+    }
     found = pairs(times, model)
     if not found:
         raise click.ClickException(f"{folder}: no module has both a time and a modelled cost")

@@ -45,6 +45,13 @@ def adds(a, total, B: tl.constexpr):
     tl.atomic_add(total + tl.arange(0, B) * 0, tl.load(a + tl.arange(0, B)))
 
 
+@triton.jit
+def scales(a, weights, b, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    w = tl.load(weights + tl.arange(0, B))
+    tl.store(b + i, tl.load(a + i) * w)
+
+
 def aligned(n, dtype):
     """A tensor that begins with a sector."""
     size = torch.empty(0, dtype=dtype).element_size()
@@ -59,12 +66,14 @@ def counted(launch):
 
 
 f32, bf16 = aligned(4096, torch.float32), aligned(4096, torch.bfloat16)
+weights = aligned(256, torch.float32)
 out, out16 = aligned(4096, torch.float32), aligned(4096, torch.bfloat16)
 told = {
     "dense": counted(lambda: copies[(4,)](f32, out, 1000, 1, 256)),
     "bf16": counted(lambda: copies[(4,)](bf16, out16, 1024, 1, 256)),
     "strided": counted(lambda: copies[(1,)](f32, out, 256, 16, 256)),
     "twice": counted(lambda: [reads_twice[(1,)](f32, out, 256) for _ in range(3)]),
+    "shared": counted(lambda: scales[(4,)](f32, weights, out, 256)),
     "atomic": counted(lambda: adds[(1,)](f32, out, 256)),
 }
 copies[(1,)](f32, out, 16, 1, 256)  # nobody counts any more
@@ -102,6 +111,12 @@ def test_what_a_launch_reads_again_is_asked_of_the_caches_and_launches_share_no_
     assert counts["launches"] == 3
     assert counts["memory"] == 3 * 2 * 1024
     assert counts["asked"] == 3 * 3 * 1024
+
+
+def test_it_is_told_how_much_was_asked_since(told):
+    assert told["twice"]["reads_twice"]["again"] == {"6": 3 * 1024}  # the 32 sectors of the first read
+    assert told["shared"]["scales"]["again"] == {"7": 3 * 1024}  # a program asks for 96 sectors, 32 of them as all do
+    assert told["dense"]["copies"]["again"] == {}
 
 
 def test_an_atomic_operation_touches_its_place(told):

@@ -78,6 +78,43 @@ def test_what_is_asked_again_is_dearer_and_dearest_where_no_cache_holds_it():
     assert ns(large) == pytest.approx(ns(replace(large, memory=2048 * MIB)))
 
 
+def asked_again(sectors_since: int) -> float:
+    """A kernel that touches more than caches hold and asks for all of it twice."""
+    large = replace(ROWS, memory=1024 * MIB, asked=2048 * MIB, programs=1 << 18)
+    return ns(replace(large, again={sectors_since.bit_length(): 1024 * MIB}))
+
+
+def test_what_a_program_asks_again_soon_its_own_cache_still_holds():
+    once = ns(replace(ROWS, memory=1024 * MIB, asked=1024 * MIB, programs=1 << 18))
+    assert once < asked_again(64) < 1.15 * once
+
+
+def test_what_all_programs_ask_comes_from_their_caches():
+    weights = asked_again(255)  # as much as a program asks for: each finds what the one before it has asked
+    assert weights == asked_again(64)
+    assert weights < asked_again(1 << 14) < asked_again(1 << 24)
+
+
+def test_what_was_asked_long_ago_comes_from_memory():
+    large = replace(ROWS, memory=1024 * MIB, asked=2048 * MIB, programs=1 << 18)
+    assert asked_again(1 << 26) == ns(large)
+
+
+def test_shared_memory_leaves_less_of_a_cache_that_it_is_cut_from():
+    long = replace(ROWS, memory=64 * MIB, asked=128 * MIB, programs=1 << 14, again={8: 64 * MIB})
+    assert cost(long, replace(NEEDS, shared=18 << 10), GPU, BOARD).memory > cost(long, NEEDS, GPU, BOARD).memory
+    other = chips.load("amd-gfx942")
+    assert other.gpu is not None
+    assert other.board is not None
+    assert other.board.first_kib * 1024 < other.gpu.shared_total
+
+
+@given(st.integers(0, 30), st.integers(0, 30))
+def test_what_was_asked_longer_ago_is_never_cheaper(one, other):
+    sooner, later = sorted((one, other))
+    assert asked_again(1 << sooner) <= asked_again(1 << later)
+
+
 @given(st.integers(1, 1 << 16))
 def test_spills_are_dearer(stack):
     assert ns(needs=replace(NEEDS, stack=stack)) > ns()
@@ -172,10 +209,21 @@ def test_a_report_of_another_form_tells_nothing(text):
     assert gpu_model.parse(text) == ()
 
 
-@pytest.mark.parametrize("change", [{"memory": -1}, {"memory": 1 << 60}, {"memory": True}, {"products": [1]}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"memory": -1},
+        {"memory": 1 << 60},
+        {"memory": True},
+        {"products": [1]},
+        {"again": {"64": 1}},
+        {"again": {"x": 1}},
+        {"again": {"1": -1}},
+    ],
+)
 def test_numbers_that_are_no_counts_are_not_believed(change):
     counts = dict.fromkeys(("launches", "programs", "asked", "memory", "accesses", "operations", "special"), 1)
-    right = counts | {"products": {"fp16": 5}}
+    right = counts | {"products": {"fp16": 5}, "again": {"3": 96}}
     assert gpu_model.parse(json.dumps({"traffic": {"k": right}}))[0].products == {"fp16": 5}
     assert gpu_model.parse(json.dumps({"traffic": {"k": right | change}})) == ()
 
