@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from shared.dtypes import DType
-from synthesizer_svc.schedule.emit.triton.memory_types import factor_type
+from synthesizer_svc.schedule.emit.triton.memory_types import factor_type, wide_buffers
 from synthesizer_svc.schedule.emit.triton.types import HALVES
 from synthesizer_svc.schedule.expr import Expr
 from synthesizer_svc.schedule.index import Axis
@@ -81,7 +81,7 @@ def product_of(plan: Plan, group: Group) -> Product | None:
     if term.op != "mul" or term.dtype is not DType.F32 or not stage.inner:
         return None
     a, b = term.args
-    dtype = factor_type(term, {x.name: x.dtype for x in plan.buffers})
+    dtype = factor_type(term, {x.name: x.dtype for x in plan.buffers}, wide_buffers(plan))
     if dtype not in (*HALVES, DType.F32):
         return None
     only_a = tuple(x for x in group.outer if x in a.axes and x not in b.axes)

@@ -38,6 +38,15 @@ PRODUCTS = {
         [H.format("2, 19, 16"), H.format("2, 21, 16"), H.format("2, 21, 16")],
     ),
 }
+MIXED = {
+    "half_times_float": ("x.float() @ y", [H.format("13, 17"), "torch.randn(17, 19)"]),
+    "float_times_half": ("y @ x.float()", [H.format("17, 19"), "torch.randn(13, 17)"]),
+    "half_times_scaled": ("x.float() @ (y * 2)", [H.format("13, 17"), "torch.randn(17, 19)"]),
+    "bfloat16_times_float": ("x.float() @ y.t()", [B.format("13, 17"), "torch.randn(19, 17)"]),
+    "one_after_another": ("(x.float() @ y) @ z", [H.format("13, 17"), "torch.randn(17, 19)", "torch.randn(19, 7)"]),
+    "rounded_first": ("x @ (y * 2).half()", [H.format("13, 17"), "torch.randn(17, 19)"]),
+}
+"""Products in float32 of what has 16 bits in memory."""
 WINDOWS = {
     "conv1d": ("self.c(x)", [H.format("3, 20, 41")], "self.c = nn.Conv1d(20, 24, 3, padding=1, dtype=torch.half)"),
     "conv1d_wide": ("self.c(x)", [H.format("2, 96, 24")], "self.c = nn.Conv1d(96, 96, 3, padding=1, dtype=torch.half)"),
@@ -84,7 +93,7 @@ DOUBLES = {
     "where": ("torch.where(x > 0, 0.1, x) * 0.7 + 1e300", ["torch.randn(5, 70).double()"]),
     "erf": ("torch.erf(x * 0.1)", ["torch.randn(5, 70).double()"]),
 }
-CASES = {"products": PRODUCTS, "half_windows": WINDOWS, "long": LONG, "doubles": DOUBLES}
+CASES = {"products": PRODUCTS, "mixed": MIXED, "half_windows": WINDOWS, "long": LONG, "doubles": DOUBLES}
 
 
 def of(families):

@@ -51,6 +51,11 @@ def test_products_windows_and_long_rows_are_as_exact_as_torch_under_any_schedule
 
 
 @pytest.mark.timeout(600)
+def test_a_factor_of_float32_is_not_rounded_to_the_other_factors_type():
+    assert child("interpreted", "mixed", "1") == []
+
+
+@pytest.mark.timeout(600)
 def test_parts_of_long_sums_join_to_the_same_result():
     assert child("interpreted", "long", "0", "7", "4") == []
     assert child("interpreted", "products", "0", "half", "half_deep", "mlp", "3") == []
