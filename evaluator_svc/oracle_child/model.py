@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -116,11 +118,25 @@ def run(sample: Sample, precision: DType | None = None) -> tuple[torch.Tensor, .
     Raises:
         OperatorFault: the model raises or returns something else than tensors.
     """
-    if precision is not None:
-        dtype = TORCH_DTYPES[precision]
-        model = copy.deepcopy(sample.model).to(dtype)
-        cast = [a.to(dtype) if a.is_floating_point() else a for a in sample.tensor_arguments()]
-        sample = replace(sample, model=model).with_arguments(cast)
+    if precision is None:
+        return _outputs(sample)
+    dtype = TORCH_DTYPES[precision]
+    model = copy.deepcopy(sample.model).to(dtype)
+    cast = [a.to(dtype) if a.is_floating_point() else a for a in sample.tensor_arguments()]
+    sample = replace(sample, model=model).with_arguments(cast)
+    # Tensors that it makes itself are of the default type: beside others it refuses them, or rounds to them unasked.
+    try:
+        found = _outputs(sample)
+    except OperatorFault:
+        with _default(dtype):
+            return _outputs(sample)
+    if precision is DType.F64 and any(t.is_floating_point() and t.dtype is not dtype for t in found):
+        with _default(dtype), suppress(OperatorFault):
+            return _outputs(sample)
+    return found
+
+
+def _outputs(sample: Sample) -> tuple[torch.Tensor, ...]:
     if sample.mutates:
         sample = sample.with_arguments([a.clone() for a in sample.tensor_arguments()])
     with torch.no_grad():
@@ -135,6 +151,17 @@ def run(sample: Sample, precision: DType | None = None) -> tuple[torch.Tensor, .
     done = tuple(output.detach().contiguous() for output in (*outputs, *changed))
     _check_tensors(done, "output", sample.device)
     return done
+
+
+@contextmanager
+def _default(dtype: torch.dtype) -> Iterator[None]:
+    """New tensors are of ``dtype`` where their maker does not say of which."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
 
 
 def seed_everything(seed: int) -> None:

@@ -10,6 +10,7 @@ import pytest
 from evaluator_svc.baselines import Baselines
 from evaluator_svc.cases import elements
 from evaluator_svc.oracle import Oracle
+from evaluator_svc.properties import Kind
 from evaluator_svc.target import target_of
 from evaluator_svc.tensors import TensorSpec
 from evaluator_svc.trusted_child import OracleLost, TrustedChild
@@ -73,6 +74,39 @@ async def test_the_oracle_draws_secret_values_and_gives_parameters_other_ones_in
     assert again[0] is not None
     assert again[1] is not None
     assert again[0].inputs[0].tobytes() == again[1].inputs[0].tobytes()
+
+
+MAKES_ITS_OWN = {
+    "refuses others": "return torch.zeros(4).index_add_(0, index, x)",
+    "rounds to them": "y = torch.zeros(4); y[:] = torch.stack([x[index == i].sum() for i in range(4)]); return y",
+}
+
+
+@pytest.mark.parametrize("forward", MAKES_ITS_OWN)
+@on_loop
+async def test_an_operator_that_makes_tensors_of_the_default_type_is_known_in_fp64(tmp_path: Path, forward: str):
+    source = f"""
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x, index):
+        {MAKES_ITS_OWN[forward]}
+
+def get_inputs():
+    return [torch.randn(4096), torch.randint(0, 4, (4096,))]
+def get_init_inputs():
+    return []
+"""
+    async with child("oracle") as process:
+        oracle = Oracle(process, AFFINE.ref, tmp_path, timeout_s=60)
+        await oracle.open(source, threads=1, device="cpu")
+        relations = await oracle.relations()
+        case, _ = await oracle.case(1)
+    assert case is not None
+    x, index = elements(case.inputs[0], DType.F32).astype(np.float64), elements(case.inputs[1], DType.I64)
+    np.testing.assert_allclose(case.references[0].exact, np.bincount(index, weights=x, minlength=4), rtol=1e-12)
+    assert case.references[0].magnitude is not None
+    assert Kind.AFFINE in {relation.kind for relation in relations}
 
 
 @on_loop

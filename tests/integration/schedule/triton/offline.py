@@ -15,7 +15,9 @@ import warnings
 from itertools import product
 from pathlib import Path
 
-os.environ.setdefault("TRITON_CACHE_DIR", tempfile.mkdtemp(prefix="ke-offline-"))
+CACHE = tempfile.TemporaryDirectory(prefix="ke-offline-")
+"""Gone when the process ends."""
+os.environ.setdefault("TRITON_CACHE_DIR", CACHE.name)
 
 import torch
 import triton
