@@ -46,7 +46,12 @@ CLOCK = (
     cheat(CPP, "h18_packs_weights_once", "linear", (WRONG, CHEAT), (Layer.JUDGE, Layer.FRESH), naive=REFERENCE_FIRST),
     cheat(CPP, "h19_counts_calls", "matmul", WRONG, (Layer.JUDGE, Layer.POISON, Layer.FRESH), naive=REFERENCE_FIRST),
     cheat(
-        CPP, "h19_counts_calls_at_random", "matmul", (WRONG, UNREPEATABLE), (Layer.JUDGE, Layer.DETERMINISM), idle=True
+        CPP,
+        "h19_counts_calls_at_random",
+        "matmul",
+        (WRONG, UNREPEATABLE, CHEAT),
+        (Layer.JUDGE, Layer.DETERMINISM, Layer.FRESH),
+        idle=True,
     ),
     cheat(CPP, "h19_tells_check_by_memory", "matmul", (WRONG, UNREPEATABLE), (Layer.JUDGE, Layer.DETERMINISM)),
     cheat(

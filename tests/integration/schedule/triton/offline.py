@@ -5,9 +5,11 @@ every group, as in ``finish=2``. Prints JSON: operator -> for each schedule: ker
 bytes, on NVIDIA's also loads of 16 bits; or the error.
 """
 
+import atexit
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,9 +17,7 @@ import warnings
 from itertools import product
 from pathlib import Path
 
-CACHE = tempfile.TemporaryDirectory(prefix="ke-offline-")
-"""Gone when the process ends."""
-os.environ.setdefault("TRITON_CACHE_DIR", CACHE.name)
+os.environ.setdefault("TRITON_CACHE_DIR", tempfile.mkdtemp(prefix="ke-offline-"))
 
 import torch
 import triton
@@ -31,6 +31,9 @@ from synthesizer_svc.schedule import emit
 from tests.integration.schedule import compiled, table
 from tests.integration.schedule.triton import cases
 
+CACHE = Path(os.environ["TRITON_CACHE_DIR"])
+if CACHE.name.startswith("ke-offline-"):  # its own
+    atexit.register(shutil.rmtree, CACHE, ignore_errors=True)
 ALIGNED = [["tt.divisibility", 16]]
 CUOBJDUMP = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
 
